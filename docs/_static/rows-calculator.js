@@ -1,4 +1,4 @@
-// The calculator of how-many-rows.html: fields, what rows.js makes of them, and a small picture.
+// The calculator of how-many-rows.html: input fields, the results that rows.js computes, and a small plot.
 "use strict";
 
 (() => {
@@ -11,7 +11,7 @@
         <input id="rc-rows" type="range" min="2" max="6" step="0.01" value="3.3">
         <label for="rc-bins">Bins <output id="rc-bins-said" for="rc-bins"></output></label>
         <input id="rc-bins" type="range" min="2" max="50" step="1" value="10">
-        <label for="rc-rate">Base rate: how often it happens</label>
+        <label for="rc-rate">Base rate: how often the event occurs</label>
         <input id="rc-rate" type="number" min="0.001" max="0.999" step="any" value="0.2" required>
         <label for="rc-auc">AUC of the model <output id="rc-auc-said" for="rc-auc"></output></label>
         <input id="rc-auc" type="range" min="0.55" max="0.99" step="0.01" value="0.8">
@@ -21,8 +21,8 @@
       </fieldset>
       <fieldset><legend>What to expect</legend>
         <dl aria-live="polite">
-          <dt>ECE of a perfect model, on average</dt><dd id="rc-floor"></dd>
-          <dt>… exceeded one time in twenty</dt><dd id="rc-q95"></dd>
+          <dt>Noise floor: mean ECE of a perfectly calibrated model</dt><dd id="rc-floor"></dd>
+          <dt>… and its 95th percentile</dt><dd id="rc-q95"></dd>
           <dt>Width of the 95 % interval of the ECE</dt><dd id="rc-width"></dd>
           <dt>… of the interval of the slope</dt><dd id="rc-slope"></dd>
           <dt>… of the interval of O:E</dt><dd id="rc-oe"></dd>
@@ -30,7 +30,7 @@
         <p class="rough" id="rc-rough" role="status"></p>
       </fieldset>
       <fieldset><legend>Rows needed</legend>
-        <label for="rc-want-floor">for a floor of</label>
+        <label for="rc-want-floor">for a noise floor of</label>
         <span><input id="rc-want-floor" type="number" min="0.0001" max="1" step="any" value="0.01" required>
           <output id="rc-n-floor" for="rc-want-floor"></output></span>
         <label for="rc-want-width">for an interval of the ECE this wide</label>
@@ -44,7 +44,7 @@
           <output id="rc-n-oe" for="rc-want-oe"></output></span>
       </fieldset>
     </form>
-    <svg viewBox="0 0 640 230" role="img" aria-label="Floor and width by the number of rows, both axes logarithmic"></svg>`;
+    <svg viewBox="0 0 640 230" role="img" aria-label="Noise floor and interval width by the number of rows, on logarithmic axes"></svg>`;
   const field = (name) => document.getElementById(`rc-${name}`);
   const say = (name, text) => { field(name).textContent = text; };
   const digits = (value) => (value === 0 ? "0" : Number(value.toPrecision(2)).toString());
@@ -82,11 +82,11 @@
       const least = needed !== null && Rows.at(scores, needed.n - 1).events < Rows.FEW ? ` (for ${Rows.FEW} events)` : "";
       say(`n-${name}`, needed === null ? "–" : `${grouped(needed.n)} rows${least}`);
     }
-    say("rough", found.events < Rows.FEW ? `Only about ${digits(found.events)} rows of the rarer outcome are to be expected: this is rough.` : "");
+    say("rough", found.events < Rows.FEW ? `Only about ${digits(found.events)} rows of the rarer outcome are expected, so these numbers are rough.` : "");
     draw(scores, n);
   }
 
-  // Lines are named where they end, and told apart by dashes, not by colour alone.
+  // Lines are labelled at their ends, and differ in dashes, not only in colour.
   function draw(scores, n) {
     const box = { left: 66, right: 520, top: 12, bottom: 190 };
     const x = (rows) => box.left + ((Math.log10(rows) - 2) / 4) * (box.right - box.left);

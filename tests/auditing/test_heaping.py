@@ -53,8 +53,8 @@ def test_the_sentence():
     """It says how much lies on which values."""
     scores = [0.8] * 31 + [0.9] * 50 + [0.7] * 12 + np.linspace(0.101, 0.603, 7).tolist()
     assert str(heaping(scores)) == (
-        "93 % of the scores are one of 3 values: 0.7, 0.8, 0.9. What is known of calibration is known at these values; "
-        "between them there is little data, and equal bins cannot hold equally many rows."
+        "93 % of the scores are one of 3 values: 0.7, 0.8, 0.9. Calibration is known only at these values: there are few "
+        "rows between them, and bins cannot hold equally many rows."
     )
     assert str(heaping([1.0] * 30)).startswith("All of the scores are one value: 1.")
     assert str(heaping(np.repeat([1.0, 0.3712], [9950, 50]))).startswith("99.5 % of the scores are one value: 1.")
@@ -68,7 +68,7 @@ def test_round_numbers_without_heaps():
     found = heaping(np.arange(21) / 20)
     assert found.values == ()
     assert str(found) == (
-        "All of the scores are multiples of 0.05: such numbers are rounded, so bins finer than 0.05 tell nothing more."
+        "All of the scores are multiples of 0.05: they are rounded, so bins narrower than 0.05 add nothing."
     )
 
 

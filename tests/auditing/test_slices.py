@@ -59,9 +59,9 @@ def test_all_that_fits_is_there_in_order(given):
 @pytest.mark.parametrize(
     ("room_for", "words"),
     [
-        (6, "Left out, so that the page stays small: 6 classes within subgroups."),
-        (11, "Left out, so that the page stays small: 1 class within a subgroup."),
-        (1, "Left out, so that the page stays small: 3 classes, 1 subgroup, 6 classes within subgroups."),
+        (6, "Left out to keep the page small: 6 classes within subgroups."),
+        (11, "Left out to keep the page small: 1 class within a subgroup."),
+        (1, "Left out to keep the page small: 3 classes, 1 subgroup, 6 classes within subgroups."),
     ],
 )
 def test_what_does_not_fit_is_named(given, monkeypatch, room_for, words):

@@ -239,13 +239,11 @@ def test_what_a_summary_cannot_give(event, matrix, monkeypatch):
     """Clusters, comparisons, outcomes once more and other grids are refused in words."""
     few_metrics(monkeypatch)
     summary = event[-1]
-    with pytest.raises(
-        InputError, match="clusters says which rows belong together, and a summary has put all rows into"
-    ):
+    with pytest.raises(InputError, match="clusters says which rows belong together, but a summary has no rows"):
         audit(summary, clusters=[1, 2])
     with pytest.raises(InputError, match="clusters says which rows belong together"):
         verdict(summary, clusters=[1, 2])
-    with pytest.raises(InputError, match="compare_with sets two models side by side row by row, and a summary has"):
+    with pytest.raises(InputError, match="compare_with compares two models row by row, but a summary has no rows"):
         audit(summary, compare_with=summary)
     with pytest.raises(InputError, match="a Summary already contains outcomes and weights: leave actuals out"):
         audit(summary, [0, 1])
@@ -253,7 +251,7 @@ def test_what_a_summary_cannot_give(event, matrix, monkeypatch):
         verdict(summary, sample_weight=[1.0])
     rows = Predictions([0.2, 0.7], [0, 1])
     for layout in (Layout.of(spacing="logit"), Layout.of(cells=1000)):
-        with pytest.raises(InputError, match="an audit is made from uniform cells, as many as 840 or a multiple of it"):
+        with pytest.raises(InputError, match="an audit needs uniform cells, 840 or a multiple of that"):
             audit(Summary.of(rows, layout))
     found = audit(matrix[-1])
     assert found.fix is None
@@ -275,8 +273,8 @@ def test_the_fix(event, huge):
     """Chosen on drawn rows, fitted on all cells: the map is that of the rows, and it is in the report."""
     fix = huge.fix
     assert fix.rows == (
-        "20,000 rows in 5 folds; each row is recalibrated by a map fitted on the other folds. ECE with 10 bins. 1,000,000 of "
-        "838,860,800,000 rows were drawn from the cells of a summary, at their mean scores, to judge the chosen map on; "
+        "20,000 rows in 5 folds; each row is recalibrated by a fit on the other folds. ECE with 10 bins. 1,000,000 of "
+        "838,860,800,000 rows were drawn from the cells of a summary, at their mean scores, to judge the chosen recalibrator; "
         "it was fitted on all cells."
     )
     learnt = believable.load_recalibrator(fix.map)
@@ -342,7 +340,7 @@ def test_a_trillion_rows(huge):
 def test_a_smooth_error_without_floor(huge):
     """With so many rows that chance shows less than can be drawn, the report says that instead."""
     assert huge["smece"].floor is None
-    assert huge["smece"].note == "with so many rows chance alone shows less than 0.0005"
+    assert huge["smece"].note == "with so many rows the noise floor is below 0.0005"
 
 
 def test_bins_that_the_cells_of_many_classes_do_not_make():
@@ -355,5 +353,5 @@ def test_bins_that_the_cells_of_many_classes_do_not_make():
     assert found.parts == ()
     assert {"ece", "mce", "brier"} <= {one.alias for one in found.metrics}
     assert not {"sce", "tlce"} & {one.alias for one in found.metrics}
-    assert "in 5,040 cells, and 25 bins are not made of whole ones" in found.notes[-1]
+    assert "in 5,040 cells, which cannot be merged into 25 equal bins" in found.notes[-1]
     assert found.notes[-1] in str(found)

@@ -189,7 +189,7 @@ def test_theory_agrees_where_scores_can_be_believed():
     found = cascade(loud, y, **COSTS)
     assert found.cut > 0.95 > found.theoretical_cut
     assert found.theoretical_cost > found.cost + 0.005
-    assert "If the scores were calibrated, the best cut would be 0.8" in str(found)
+    assert "If the scores were calibrated, the best threshold would be 0.8" in str(found)
 
 
 def test_float32_scores_route_themselves():
@@ -226,10 +226,10 @@ def test_sentences():
     assert first.startswith(
         f"Route the {100 * found.routed:.3g} % of rows with a confidence of at most {found.cut:.4g}"
     )
-    assert second.startswith("The cascade pays off. On rows not used to choose the cut it costs ")
+    assert second.startswith("The cascade pays off. On rows not used to choose the threshold it costs ")
     assert "over the slow model alone (95 % interval " in second
     assert third.endswith("slow model alone 0 %.")
-    assert fourth.startswith("If the scores were calibrated, the best cut would be ")
+    assert fourth.startswith("If the scores were calibrated, the best threshold would be ")
     assert "do not show whether the cascade pays off" in str(cascade(p[:30], y[:30], cost_fast=0.01, cost_slow=0.25))
 
 

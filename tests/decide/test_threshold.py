@@ -1,4 +1,4 @@
-"""The cut with a promised precision: the literal search, the promise on unseen rows, and the edges."""
+"""The threshold with a guaranteed precision: the literal search, the guarantee on unseen rows, and the edges."""
 
 from __future__ import annotations
 
@@ -185,14 +185,14 @@ def test_nothing_can_be_promised():
     few = threshold_for([0.9], [1])
     assert (few.cut, few.n_kept, few.share, few.recall, few.least, few.start) == (math.inf, 0, 0, 0, 29, 0)
     assert str(few) == (
-        "No cut guarantees a precision of at least 0.9 with 95 % confidence. Even without a mistake this takes 29 rows "
-        "above the cut; there are too few."
+        "No threshold guarantees a precision of at least 0.9 with 95 % confidence. Even without a mistake this takes 29 "
+        "rows above the threshold; there are too few."
     )
     p = np.linspace(0, 1, 100)
     bad = threshold_for(p, np.arange(100) % 20 > 0)
     assert str(bad).endswith(
         "The 29 rows with the highest scores have precision 0.9655 (lower bound 0.8466). At that precision, about 64 "
-        "rows above the cut would be needed."
+        "rows above the threshold would be needed."
     )
     never = threshold_for(p, np.zeros(100, int))
     assert not never.is_found
@@ -236,7 +236,7 @@ def test_refusals():
         threshold_for([0.5], [1], precision=1)
     with pytest.raises(InputError, match=r"confidence must lie strictly between 0 and 1, got 0\.0"):
         threshold_for([0.5], [1], confidence=0.0)
-    with pytest.raises(InputError, match="notion='classwise' has 3 sets of scores, each with its own cut"):
+    with pytest.raises(InputError, match="notion='classwise' has 3 sets of scores, each with its own threshold"):
         threshold_for(np.full((4, 3), 1 / 3), [0, 1, 2, 0], notion="classwise")
     with pytest.raises(InputError, match="clusters holds only one cluster"):
         threshold_for([0.5, 0.6], [1, 0], clusters=[1, 1])

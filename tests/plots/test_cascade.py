@@ -23,10 +23,10 @@ def test_the_curve_and_its_points():
     assert np.allclose(x, 100 * found.curve.routed)
     assert np.allclose(y, found.curve.cost)
     assert np.allclose(line(ax, "Expected from the scores")[1], found.curve.promised)
-    assert line(ax, "Chosen cut").ravel() == pytest.approx([100 * found.routed, found.cost])
+    assert line(ax, "Chosen threshold").ravel() == pytest.approx([100 * found.routed, found.cost])
     assert line(ax, "Fast model alone").ravel() == pytest.approx([0, found.cost_fast_only])
     assert line(ax, "Slow model alone").ravel() == pytest.approx([100, found.cost_slow_only])
-    assert line(ax, "Theoretical cut")[1] == pytest.approx([found.theoretical_cost])
+    assert line(ax, "Theoretical threshold")[1] == pytest.approx([found.theoretical_cost])
     first, second, third = title(figure).splitlines()
     assert first == "mine"
     assert second == f"Routes {100 * found.routed:.3g} % of 400 rows to the slow model"

@@ -174,7 +174,7 @@ def test_folds_are_faint_lines(strategy):
 
 def test_what_cannot_be_drawn_is_refused():
     """Nine models, none, a name too many, labels twice, and folds that do not fit."""
-    with pytest.raises(InputError, match="at most 8 models can be told apart in one picture, got 9"):
+    with pytest.raises(InputError, match="at most 8 models can be distinguished in one picture, got 9"):
         believable.plot_reliability_diagram(EIGHT | {"ninth": P}, Y)
     _, ax = plt.subplots()
     believable.plot_reliability_diagram(EIGHT, Y, ax=ax)

@@ -75,5 +75,5 @@ def test_refusals():
     """No models, and more than can be told apart."""
     with pytest.raises(InputError, match="the dict is empty"):
         believable.plot_risk_coverage({}, Y)
-    with pytest.raises(InputError, match="at most 8 models can be told apart in one picture, got 9"):
+    with pytest.raises(InputError, match="at most 8 models can be distinguished in one picture, got 9"):
         believable.plot_risk_coverage({str(i): P for i in range(9)}, Y)

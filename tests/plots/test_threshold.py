@@ -1,4 +1,4 @@
-"""The picture of a cut with a promised precision."""
+"""The picture of a threshold with a guaranteed precision."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def test_the_lines_are_the_curve():
     ax = figure.axes[0]
     assert np.allclose(line(ax, "Precision of the rows"), [100 * found.curve.share, found.curve.precision])
     assert np.allclose(line(ax, "Lower bound"), [100 * found.curve.share, found.curve.lower])
-    assert np.allclose(line(ax, "Cut").ravel(), [100 * found.share, found.lower])
-    assert f"Cut {found.cut:.4g}: keeps {100 * found.share:.3g} %" in legend(ax)
+    assert np.allclose(line(ax, "Threshold").ravel(), [100 * found.share, found.lower])
+    assert f"Threshold {found.cut:.4g}: keeps {100 * found.share:.3g} %" in legend(ax)
     assert title(figure).startswith(
         f"Score ≥ {found.cut:.4g}: precision ≥ 0.7 with 95 % confidence\nKeeps {found.n_kept} of 400"
     )
@@ -31,10 +31,10 @@ def test_nothing_promised_is_said(tmp_path):
     assert (tmp_path / "a.png").stat().st_size > 5000
     assert title(figure).splitlines() == [
         "mine",
-        "No cut guarantees precision ≥ 0.9 with 95 % confidence",
-        "n = 20; even without an error that takes 29 rows above the cut",
+        "No threshold guarantees precision ≥ 0.9 with 95 % confidence",
+        "n = 20; even without an error, that takes 29 rows above the threshold",
     ]
-    assert not any(words.startswith("Cut") for words in legend(figure.axes[0]))
+    assert not any(words.startswith("Threshold") for words in legend(figure.axes[0]))
     assert "; the highest 61 have " in title(believable.plot_threshold(P, Y, precision=0.9))
 
 

@@ -408,7 +408,7 @@ def test_tables_and_words():
     assert {f"{name}_gain_low" for name in METRICS} <= set(frame.columns)
     text = str(result)
     assert f"> {result.method}" in text
-    assert "each row is recalibrated by a map fitted on the other folds" in text
+    assert "each row is recalibrated by a fit on the other folds" in text
     assert "before    after   gain (95 % interval)" in str(result.improvement)
     with pytest.raises(KeyError, match="no candidate 'bert'"):
         result.selection["bert"]

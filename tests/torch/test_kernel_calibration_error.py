@@ -160,7 +160,7 @@ def test_refusals(device):
             squared_kernel_calibration_error(p, y, **how)
     with pytest.raises(UndefinedError, match="needs at least two rows"):
         squared_kernel_calibration_error(p[:1], y[:1])
-    with pytest.raises(UndefinedError, match="blocks of 4 rows need as many, these are 3"):
+    with pytest.raises(UndefinedError, match="a block needs 4 rows, but there are only 3"):
         squared_kernel_calibration_error(p, y, estimator="block", block_size=4)
     with pytest.raises(UndefinedError, match="not positive semi-definite"):
         kernel_calibration_error(p[:, 0], y, kernel=lambda x, y: -torch.ones(len(x), len(y)))

@@ -195,8 +195,8 @@ def _apart(
         m = n_moments(weighted=False, squares=squares)
         return total[:m], positive[:m]
     code = np.tile(np.arange(width) * n_parts, n) + partition.place(matrix.ravel())
-    happened = (labels[:, None] == np.arange(width)).ravel()
-    return pair_sums(code, width * n_parts, matrix.ravel(), happened, np.repeat(weight, width), squares)
+    occurred = (labels[:, None] == np.arange(width)).ravel()
+    return pair_sums(code, width * n_parts, matrix.ravel(), occurred, np.repeat(weight, width), squares)
 
 
 # --- Contributions of the rows of a matrix of probabilities to proper scores ------------------------------------------

@@ -39,8 +39,8 @@ def redrawn_events(
     """Return weights by cell of events that occur if a uniform number is below their probability, by row of (B, m)."""
     sums = np.empty((len(uniform), n_cells))
     for i, row in enumerate(uniform):
-        happened = np.flatnonzero(row < chance)
-        sums[i] = _by_cell(cells[happened], None if weight is None else weight[happened], n_cells)
+        occurred = np.flatnonzero(row < chance)
+        sums[i] = _by_cell(cells[occurred], None if weight is None else weight[occurred], n_cells)
     return sums
 
 

@@ -1,4 +1,4 @@
-"""Auditing: the calls that look at predictions from every side and fill an `Audit`."""
+"""Auditing: `audit`, `audit_models` and `verdict`, which check predictions and fill an `Audit` or a `Verdict`."""
 
 from believable.auditing.judgement import verdict
 from believable.auditing.make import audit

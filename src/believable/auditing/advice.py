@@ -1,4 +1,4 @@
-"""Advice and caveats: one small rule each, in the order a reader would want them."""
+"""Advice and caveats: one function per rule, in the order they are printed."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from believable.report.verdicts import Verdict
 from believable.report.wording import rows_rounded_up
 from believable.stats import BinStats
 
-MANY_EMPTY_BINS = 0.4  # the share of uniform bins from which quantile bins are suggested
-FEWEST_EXPECTED_IN_BIN = 5  # events, and others, that a bin has to expect to tell something
-SHARE_IN_SPARSE_BINS = 0.05  # of the weight: less than that in bins that tell little is not worth a sentence
-SEEN_TO_THE_ENDS = (0.03, 0.97)  # scores that reach beyond both are known from end to end
-UNEVEN_WEIGHTS = 2.0  # rows for each row of equal weight that they are worth: the design effect
+MANY_EMPTY_BINS = 0.4  # if this share of uniform bins is empty, quantile bins are suggested
+FEWEST_EXPECTED_IN_BIN = 5  # events, and non-events, that a bin must expect to be informative
+SHARE_IN_SPARSE_BINS = 0.05  # of the weight: with less than this in uninformative bins, nothing is said about them
+SEEN_TO_THE_ENDS = (0.03, 0.97)  # if scores reach beyond both, there are data at both ends
+UNEVEN_WEIGHTS = 2.0  # the design effect: the number of rows over the effective number of rows
 FEWEST_CLUSTERS = 10
 # In simulations 95 % intervals of the class-wise error covered 84 % with 33 rows per class, 52 % with 5.
 FEWEST_ROWS_PER_CLASS = 30
-NEARLY_CONSTANT = 0.01  # standard deviation of scores that hardly differ, and the rate below which events are rare
-ROWS_THAT_SHOW_EVERYTHING = 100_000  # with which the smallest error is beyond chance
+NEARLY_CONSTANT = 0.01  # scores with a smaller standard deviation hardly differ; events with a smaller rate are rare
+ROWS_THAT_SHOW_EVERYTHING = 100_000  # with so many, even the smallest error is statistically significant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuditFacts:
-    """What an audit found, as the rules of advice read it."""
+    """The results of an audit that the rules of advice read."""
 
     source: AuditSource
     stats: BinStats
@@ -41,20 +41,20 @@ class AuditFacts:
 
 
 def advice(facts: AuditFacts) -> tuple[str, ...]:
-    """What to do, the most useful first."""
+    """Say what to do, the most useful first."""
     rules = (_more_data, _recalibrate, _worst_subgroup, _wrong_classes, _name_clusters, _quantile_bins)
     return tuple(sentence for rule in rules if (sentence := rule(facts)))
 
 
 def caveats(facts: AuditFacts) -> tuple[str, ...]:
-    """What to keep in mind when reading the numbers."""
+    """Say what to keep in mind when reading the numbers."""
     rules = (
         _dropped,
         _few_per_bin,
         _few_per_class,
         _never_seen,
         _heaped,
-        _impossible_happened,
+        _infinite_log_loss,
         _weights,
         _clusters,
         _constant,
@@ -82,7 +82,7 @@ def _recalibrate(facts: AuditFacts) -> str:
 
 
 def _worst_subgroup(facts: AuditFacts) -> str:
-    """A subgroup that is miscalibrated; where the whole is too, one that is surely worse than the whole."""
+    """Name the worst miscalibrated subgroup; if all rows together are miscalibrated, one that is certainly worse."""
     verdict = facts.verdict
     least = verdict.high if verdict.miscalibrated else 0.0
     flagged = [part for part in facts.subgroups if part.flagged and (part.low or 0) > least]
@@ -128,7 +128,7 @@ def _dropped(facts: AuditFacts) -> str:
 
 
 def _few_per_bin(facts: AuditFacts) -> str:
-    """Bins where fewer than five events, or fewer than five others, are to be expected."""
+    """Count the bins that expect fewer than five events, or fewer than five non-events."""
     stats = facts.stats
     conf, size = stats.conf, stats.effective_n
     expected = size * np.minimum(conf, 1 - conf)
@@ -159,7 +159,7 @@ def _few_per_class(facts: AuditFacts) -> str:
 
 
 def _never_seen(facts: AuditFacts) -> str:
-    """Scores that never come near an end: nothing is known there."""
+    """Warn if no score comes near 0, or near 1: nothing is known there."""
     if facts.source.kind != "binary":
         return ""
     lowest, highest = facts.source.score_range()
@@ -176,12 +176,12 @@ def _never_seen(facts: AuditFacts) -> str:
 
 
 def _rounded_away(score: float, way: Callable[[float], int]) -> float:
-    """To two digits that count, so that no score lies beyond."""
+    """Round to two significant digits, outwards, so that no score lies beyond."""
     if score == 0:
         return 0.0
     step = 10.0 ** (1 - math.floor(math.log10(score)))
     nearest = round(score * step)
-    return (nearest if abs(score * step - nearest) < 1e-4 else way(score * step)) / step  # a float32 is that close
+    return (nearest if abs(score * step - nearest) < 1e-4 else way(score * step)) / step  # 1e-4 allows for float32
 
 
 def _heaped(facts: AuditFacts) -> str:
@@ -189,7 +189,7 @@ def _heaped(facts: AuditFacts) -> str:
     return "" if found is None else f"{found} Equal scores always stay in one bin."
 
 
-def _impossible_happened(facts: AuditFacts) -> str:
+def _infinite_log_loss(facts: AuditFacts) -> str:
     loss = facts.metrics.get("nll")
     if loss is None or math.isfinite(loss.value):
         return ""
@@ -219,7 +219,7 @@ def _constant(facts: AuditFacts) -> str:
     if sums.kind != "binary" or math.sqrt(float(sums.deviation[0] / sums.w)) > NEARLY_CONSTANT:
         return ""
     rate = float(sums.wy[0] / sums.w)
-    if min(rate, 1 - rate) < NEARLY_CONSTANT:  # rare events have small scores
+    if min(rate, 1 - rate) < NEARLY_CONSTANT:  # scores of rare events are all small, so a small spread is normal
         return ""
     return (
         "The scores hardly differ from each other. A constant can be well calibrated, but it cannot distinguish cases."

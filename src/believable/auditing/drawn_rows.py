@@ -1,4 +1,4 @@
-"""Rows drawn from the cells of a summary, where a method can be judged by rows alone."""
+"""Rows drawn from the cells of a summary, for methods that need rows."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from believable.predictions import Predictions
 from believable.stats import CellStats, Summary
 
 MAX_DRAWN_ROWS = 1_000_000
-FEWEST_DRAWN_OF_OUTCOME = 20_000  # or all there are
-MAX_DRAWN_WITHOUT_REPLACEMENT = 10**9 - 1  # NumPy draws from no more; beyond, replacing makes no difference
+FEWEST_DRAWN_OF_OUTCOME = 20_000  # of each outcome, or all rows if there are fewer
+MAX_DRAWN_WITHOUT_REPLACEMENT = 10**9 - 1  # NumPy's limit; beyond it, drawing with replacement makes no difference
 
 
 def drawn_rows(summary: Summary, random_state: Any) -> Predictions:
-    """At most a million rows of one event, as if drawn from those that were counted, without replacement.
+    """Draw at most a million rows of one event, without replacement, from those that were counted.
 
-    Rows stand at the mean scores of their cells (logit-spaced ones, where they were counted). Of an event so rare that
-    fewer than 20,000 would be drawn, so many are, or all there are, and weigh less. Rows of unequal weight that share
-    a cell and an outcome come as (sum w)^2 / sum w^2 rows of equal weight, rounded, so that both sums are kept.
+    Each row gets the mean score of its cell (of a logit-spaced cell, if those were counted). If an outcome is so rare
+    that fewer than 20,000 of its rows would be drawn, 20,000 are drawn, or all there are, with smaller weights. Rows of
+    unequal weight that share a cell and an outcome become (sum w)^2 / sum w^2 rows of equal weight, rounded, so that
+    both sums are kept.
     """
     if summary.kind != "binary":
         raise InputError(
@@ -50,18 +51,18 @@ def drawn_rows(summary: Summary, random_state: Any) -> Predictions:
         weights.append(weight[at] * (counted / max(wanted, 1)) * (min(MAX_DRAWN_ROWS, total) / total))
     order = rng.permutation(sum(map(len, scores)))
     p, y, w = (np.concatenate(parts)[order] for parts in (scores, labels, weights))
-    alike = bool(np.all(np.abs(w / w[0] - 1) < 1e-5)) if len(w) else True  # but for counts that were rounded down
+    alike = bool(np.all(np.abs(w / w[0] - 1) < 1e-5)) if len(w) else True  # up to counts that were rounded down
     return Predictions(p, y, sample_weight=None if alike else w)
 
 
 def _by_outcome(cells: CellStats) -> list[tuple[Float64s, Float64s, Float64s]]:
-    """Counts, weights and their squares, of what did not happen and of what did."""
+    """Return counts, weights and squared weights, of the non-events and of the events."""
     no = (cells.n - cells.ny, np.maximum(cells.w - cells.wy, 0), np.maximum(cells.w2 - cells.w2y, 0))
     return [no, (cells.ny, cells.wy, cells.w2y)]
 
 
 def _as_rows(n: Float64s, w: Float64s, w2: Float64s) -> tuple[Int64s, Float64s]:
-    """How many rows of equal weight each cell holds, and that weight."""
+    """Return how many rows of equal weight each cell is worth, and that weight."""
     some = n > 0
     size = np.divide(w**2, w2, out=np.zeros(len(n)), where=some & (w2 > 0))
     size = np.where(some, np.clip(np.rint(size), 1, n), 0)

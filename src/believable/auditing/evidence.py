@@ -1,4 +1,4 @@
-"""What the rules of a verdict look at: the average, the slope, ranges of scores and the ECE, each with its interval."""
+"""The evidence for a verdict: the average, the slope, ranges of scores and the ECE, each with its interval."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from believable.report.verdicts import Range
 from believable.stats import BinStats
 from believable.stats.source import Points, PointStats
 
-FEW_EVENTS, RARE_RATE = 50, 0.2  # fewer rare events than this have an exact interval
-FEWEST_EVENTS_FOR_SLOPE = 10  # of the rarer outcome: intervals of the slope are too narrow for fewer
-FEWEST_BINS_OF_RANGES = 5  # of the headline, for ranges to be looked for in them
-FEWEST_ROWS_IN_RANGE = 30  # neighbouring bins with fewer are looked at together
-CROWDED_BIN_SHARE = 0.5  # of the weight in one bin of equal width, beyond which bins of equal counts are looked at
+FEW_EVENTS, RARE_RATE = 50, 0.2  # with fewer events than this, and a lower rate, the interval is exact
+FEWEST_EVENTS_FOR_SLOPE = 10  # of the rarer outcome: with fewer, intervals of the slope are too narrow
+FEWEST_BINS_OF_RANGES = 5  # with fewer bins in the headline, ranges are made of quantile bins
+FEWEST_ROWS_IN_RANGE = 30  # neighbouring bins with fewer are merged
+CROWDED_BIN_SHARE = 0.5  # if one bin of equal width holds more of the weight, ranges are made of quantile bins
 N_QUANTILE_RANGES = 10
 NEAREST_TO_CERTAIN = 1e-12  # scores nearer to 0 or 1 have the logit of this
 
@@ -57,7 +57,7 @@ class ClusteredPairs:
         return cls(score, outcome, w, np.repeat(cluster, len(score) // len(cluster)))
 
     def design_of_ratio(self) -> float:
-        """How many times larger clusters make the variance of the ratio of rarer outcomes; at least 1."""
+        """Return the factor by which clusters increase the variance of the ratio of rarer outcomes; at least 1."""
         w, p, y = self.weight, self.score, self.outcome
         if w @ y > w.sum() / 2:
             p, y = 1 - p, 1 - y
@@ -68,7 +68,7 @@ class ClusteredPairs:
         return _at_least_one(together, float((w * (y - p)) @ (w * (y - p))))
 
     def design_of_slope(self, intercept: float, slope: float) -> float:
-        """How many times larger clusters make the variance of the slope (Liang and Zeger 1986); at least 1."""
+        """Return the factor by which clusters increase the variance of the slope (Liang and Zeger 1986); at least 1."""
         by = np.stack([np.ones_like(self.score), _logit(self.score)])
         rate = _rate(intercept + slope * by[1])
         varies = rate * (1 - rate)
@@ -77,7 +77,7 @@ class ClusteredPairs:
         return _at_least_one(together, float((self.weight**2 * varies) @ effect**2))
 
     def _squared_sums(self, added: Float64s) -> float:
-        """The sum over clusters of the squares of what their rows add."""
+        """Return the sum over clusters of the squares of what their rows add."""
         sums = np.bincount(self.cluster, added)
         return float(sums @ sums) * len(sums) / max(len(sums) - 1, 1)
 
@@ -102,13 +102,14 @@ class Average:
     Attributes
     ----------
     predicted, observed : float
+        The average prediction and the observed rate.
     gap : Bounded
-        The observed rate less the average prediction.
+        The observed rate minus the average prediction.
     ratio : Bounded
         The observed rate over the average prediction.
     rarer : Bounded
-        The same ratio of the rarer outcome, the event or its absence. Gap and ratio have its interval, so that a turned
-        event gives a turned answer.
+        The same ratio for the rarer outcome, the event or its absence. The intervals of gap and ratio follow from its
+        interval, so that exchanging event and non-event gives the mirrored answer.
     """
 
     predicted: float
@@ -119,14 +120,14 @@ class Average:
 
     @classmethod
     def of(cls, stats: BinStats, level: float, design: float = 1.0) -> Average:
-        """Read the average from bins; clusters make its variance `design` times as large."""
+        """Compute the average from bins; `design` is the factor by which clusters increase its variance."""
         w, predicted, observed = (float(sums.sum()) for sums in (stats.w, stats.wp, stats.wy))
         squared = design * max(float((stats.w2y - 2 * stats.w2py + stats.w2pp).sum()), 0.0)
         unit = design * float(stats.w2.sum()) / w
         turned = observed > w / 2
         of_rarer = (w - predicted, w - observed) if turned else (predicted, observed)
         rarer = _ratio(*of_rarer, w, squared, unit, level)
-        # The gap of the rarer outcome is its ratio less 1, times its prediction.
+        # The gap of the rarer outcome is its ratio minus 1, times its prediction.
         gaps = [(end - 1) * of_rarer[0] / w for end in (rarer.low, rarer.high)]
         if of_rarer[0] <= 0:  # certain not to happen: no ratio, but a number of events
             gaps = [end * unit / w for end in _poisson(of_rarer[1] / unit, level)]
@@ -140,9 +141,9 @@ class Average:
 
 
 def _ratio(predicted: float, observed: float, w: float, squared: float, unit: float, level: float) -> Bounded:
-    """The observed over the predicted number of rarer outcomes; `unit` is the weight of one independent row.
+    """Return the observed over the predicted number of rarer outcomes; `unit` is the weight of one independent row.
 
-    The interval is exact for a Poisson number where there are few, and on the log scale where there are many.
+    The interval is exact for a Poisson number if there are few, and symmetric on the log scale if there are many.
     """
     if predicted <= 0:
         return Bounded(math.inf if observed > 0 else 1.0, 0.0 if observed <= 0 else 1.0, math.inf)
@@ -156,7 +157,7 @@ def _ratio(predicted: float, observed: float, w: float, squared: float, unit: fl
 
 
 def _poisson(events: float, level: float) -> tuple[float, float]:
-    """The exact interval of the mean of a Poisson number; it need not be whole."""
+    """Return the exact interval of the mean of a Poisson number, which need not be whole."""
     from scipy.special import gammaincinv
 
     tail = (1 - level) / 2
@@ -174,16 +175,17 @@ class Evidence:
     about_confidence : bool
         Whether the scores are confidences in an answer, not probabilities of an event.
     average : Average
+        The average prediction and the observed rate.
     ranges : tuple of Range
-        Ranges of scores that are surely wrong, neighbours with the same direction together.
+        Ranges of scores that are certainly wrong; neighbours with errors in the same direction are merged.
     all_ranges : tuple of Range
-        Every range that was looked at.
+        Every range that was examined.
     slope : Bounded or None
-        The calibration slope; None where it is undefined, and where it was not asked for.
+        The calibration slope; None if it is undefined or was not asked for.
     moved_by_slope : float
         How far recalibration by slope and intercept would move scores on average.
     ece : Bounded or None
-        The estimate of the ECE and its interval; None where it was not asked for.
+        The estimate of the ECE and its interval; None if it was not asked for.
     """
 
     rejected: bool
@@ -202,34 +204,34 @@ class Evidence:
 
     @property
     def least_error(self) -> float:
-        """What the average and the ranges show the ECE to be at least."""
+        """A lower bound of the ECE, from the average and the ranges."""
         return max(abs(self.average.gap.nearest_to(0)), sum(one.share * one.least for one in self.ranges))
 
 
 def ranges_of(
     stats: BinStats, alpha: float, effective_n: Float64s | None = None
 ) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
-    """Look at ranges of at least 30 rows, with exact intervals that hold all at once.
+    """Return ranges of at least 30 rows, with exact intervals that hold simultaneously.
 
     Parameters
     ----------
     stats : BinStats
-        Of one curve.
+        The bins of one curve.
     alpha : float
-        The chance that any of the intervals misses.
+        The probability that any of the intervals misses the true rate.
     effective_n : ndarray, optional
-        Independent rows that each bin is worth; by default as many as its weights are worth.
+        How many independent rows each bin is worth; by default what its weights are worth.
 
     Returns
     -------
     all, wrong : tuple of Range
-        Every range, and those that are surely wrong, neighbours with the same direction together.
+        Every range, and those that are certainly wrong; neighbours with errors in the same direction are merged.
     """
     size = stats.effective_n if effective_n is None else effective_n
     runs = _with_enough_rows(size)
     each = alpha / max(len(runs), 1)
     looked_at = [_range(stats, run, size, each) for run in runs]
-    wrong: list[list[int]] = []  # bins
+    wrong: list[list[int]] = []  # the bins of each range
     before: Range | None = None
     for run, one in zip(runs, looked_at, strict=True):
         if one.least and before is not None and before.least and before.over == one.over:
@@ -241,7 +243,7 @@ def ranges_of(
 
 
 def _with_enough_rows(size: Float64s) -> list[list[int]]:
-    """Runs of neighbouring bins that are worth at least 30 rows; none where all together are not."""
+    """Merge neighbouring bins into runs worth at least 30 rows; return none if all bins together are not."""
     runs: list[list[int]] = []
     for b in range(len(size)):
         if runs and size[runs[-1]].sum() < FEWEST_ROWS_IN_RANGE:
@@ -284,9 +286,9 @@ def clopper_pearson(rate: float, n: float, alpha: float) -> tuple[float, float]:
 def slope_of(
     points: Points, view: Any, level: float, pairs: ClusteredPairs | None = None
 ) -> tuple[Bounded | None, float]:
-    """The calibration slope with its interval, and how far the line moves scores on average.
+    """Return the calibration slope with its interval, and how far recalibration by it moves scores on average.
 
-    Where rows come in clusters, their `pairs` say how much wider that makes the interval.
+    If rows come in clusters, their `pairs` say how much wider that makes the interval.
     """
     unit = (1.0 if pairs is None else pairs.design_of_ratio()) * float(points.w2.sum()) / float(points.total)
     events = float(points.wy.sum())
@@ -294,7 +296,7 @@ def slope_of(
         return None, 0.0
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ClippedWarning)  # an audit tells it beside the slope
+            warnings.simplefilter("ignore", ClippedWarning)  # an audit says so in a note next to the slope
             line = calibration_slope_intercept(PointStats(view, (points,)), level=level)
     except UndefinedError:
         return None, 0.0
@@ -308,7 +310,7 @@ def slope_of(
 
 
 def is_crowded(stats: BinStats) -> bool:
-    """Whether bins are too few to look for ranges in, or one of those of equal width holds most of the weight."""
+    """Return whether there are too few bins to make ranges of, or one bin of equal width holds most of the weight."""
     share = float(stats.w.max() / stats.w.sum())
     crowded = stats.strategy == "uniform" and share > CROWDED_BIN_SHARE
     return crowded or stats.per_stratum < FEWEST_BINS_OF_RANGES

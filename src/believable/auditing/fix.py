@@ -1,4 +1,4 @@
-"""The recommended fix of an audit: what was tried out of fold, and what it is worth; or why there is none."""
+"""The recommended recalibration: what was tried out of fold and how much it helps, or why nothing was tried."""
 
 from __future__ import annotations
 
@@ -22,22 +22,25 @@ from believable.recalibrate.select import NO_RECALIBRATION, Candidate, Selection
 from believable.report.parts import Change, Fix, Tried
 from believable.stats import Summary
 
-MAX_ROWS_TO_COMPARE_ON = 20_000  # the method that is chosen on them is then judged on all rows
+MAX_ROWS_TO_COMPARE_ON = 20_000  # the method chosen on these is then judged on all rows
 FEWEST_ROWS_OF_RARE_CLASS, FEWEST_CLUSTERS_OF_RARE_CLASS = 100, 20
 GAIN_DRAWS = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Remedy:
-    """A fix, with the predictions it leads to.
+    """A recommended recalibration, with the recalibrated predictions.
 
     Attributes
     ----------
     fix : Fix or None
+        The recommendation; None if nothing was tried.
     why_none : str
+        Why nothing was tried; "" otherwise.
     after : Predictions or None
-        Recalibrated out of fold; None where nothing is recommended. Of a summary, rows that were drawn from it.
+        The predictions, recalibrated out of fold; None if nothing is recommended. For a summary, rows drawn from it.
     caveats : tuple of str
+        What to keep in mind about the comparison of methods.
     """
 
     fix: Fix | None
@@ -47,9 +50,9 @@ class Remedy:
 
 
 def remedy(source: AuditSource, settings: AuditSettings, progress: bool | None) -> Remedy:
-    """The simplest recalibrator that helps beyond chance, and how much; "nothing" where none does."""
+    """Find the simplest recalibrator that helps significantly, and how much it helps; "nothing" if none does."""
     try:
-        with warnings.catch_warnings():  # what they say is said by the caveats
+        with warnings.catch_warnings():  # because the caveats say the same
             warnings.simplefilter("ignore", LimitWarning)
             warnings.simplefilter("ignore", SmallSampleWarning)
             rows = source.rows_to_recalibrate(settings.random_state)
@@ -62,7 +65,7 @@ def remedy(source: AuditSource, settings: AuditSettings, progress: bool | None) 
 def best_of_tried(
     predictions: Predictions, cluster: Ints | None, settings: AuditSettings, progress: bool | None
 ) -> Remedy:
-    """The simplest recalibrator that helps beyond chance, compared on at most 20,000 rows and judged on all."""
+    """Find the simplest recalibrator that helps significantly: compare on up to 20,000 rows, judge on all."""
     level, random_state = settings.level, settings.random_state
     rows = _rows_to_compare_on(predictions, cluster, random_state)
     few = predictions if rows is None else _stand_in(predictions, rows) if cluster is None else predictions.take(rows)
@@ -82,17 +85,17 @@ def best_of_tried(
     split = refinement(few, method=candidate.method, clusters=few_clusters, level=level, random_state=random_state)
     if rows is None:
         changes = _changes(candidate.scored, selection[NO_RECALIBRATION].scored)
-        after, learnt = candidate.predictions, selection.recalibrator
+        after, fitted = candidate.predictions, selection.recalibrator
     else:
         problem = RowsInFolds.of(predictions, None, FoldSettings(clusters=cluster, random_state=random_state))
         mapped = problem.cross_fitted(candidate.method)
         judge = Judge(problem, level, GAIN_DRAWS, random_state, ("ece",))
         changes = _changes(judge.score(mapped), judge.baseline())
-        after, learnt = mapped.predictions, problem.fit(candidate.method)
-    return Remedy(_fix(selection, changes, learnt.to_json(), str(split)), "", after, selection.caveats)
+        after, fitted = mapped.predictions, problem.fit(candidate.method)
+    return Remedy(_fix(selection, changes, fitted.to_json(), str(split)), "", after, selection.caveats)
 
 
-def _fix(selection: Selection, changes: tuple[Change, ...], learnt: str | None, split: str) -> Fix:
+def _fix(selection: Selection, changes: tuple[Change, ...], fitted: str | None, split: str) -> Fix:
     return Fix(
         chosen=selection.chosen,
         advice=selection.advice,
@@ -101,7 +104,7 @@ def _fix(selection: Selection, changes: tuple[Change, ...], learnt: str | None, 
         score=SCORE_WORDS[selection.score],
         tried=tuple(_tried(each, each.name == selection.chosen, selection.score) for each in selection.candidates),
         changes=changes,
-        map=learnt,
+        map=fitted,
         refinement=split,
     )
 
@@ -138,9 +141,9 @@ def _changes(after: Scored, before: Scored) -> tuple[Change, ...]:
 
 
 def _rows_to_compare_on(predictions: Predictions, cluster: Ints | None, random_state: Any) -> Ints | None:
-    """Rows drawn at random, whole clusters of them, where there are more than methods are compared on.
+    """Draw the rows to compare methods on, in whole clusters; None for all rows, if they are few enough.
 
-    Of a class so rare that few would be drawn, 100 rows (or 20 clusters) are taken, or all there are.
+    If a class is so rare that few of its rows would be drawn, 100 rows (or 20 clusters) are, or all there are.
     """
     if (
         len(predictions) <= MAX_ROWS_TO_COMPARE_ON
@@ -158,11 +161,11 @@ def _rows_to_compare_on(predictions: Predictions, cluster: Ints | None, random_s
         )
         order = rng.permutation(len(labels))
         order = order[np.argsort(labels[order], kind="stable")]
-        place = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)  # within the class
-        return np.sort(order[place < np.repeat(wanted, counts)])
+        rank = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)  # within the class
+        return np.sort(order[rank < np.repeat(wanted, counts)])
     order = rng.permutation(int(cluster.max()) + 1)
     n_kept = max(int(np.searchsorted(np.cumsum(np.bincount(cluster)[order]), MAX_ROWS_TO_COMPARE_ON)), 10)
-    turn = np.argsort(order)[cluster]  # of each row's cluster
+    turn = np.argsort(order)[cluster]  # the position of each row's cluster in the random order
     for k in np.unique(labels):
         turns = np.unique(turn[labels == k])
         n_kept = max(n_kept, int(turns[:FEWEST_CLUSTERS_OF_RARE_CLASS][-1]) + 1)
@@ -170,13 +173,13 @@ def _rows_to_compare_on(predictions: Predictions, cluster: Ints | None, random_s
 
 
 def _has_rare(labels: Ints) -> bool:
-    """Whether fewer than 100 rows of some class would be drawn."""
+    """Return whether fewer than 100 rows of some class would be drawn."""
     counts = np.bincount(labels)
     return bool(np.any((counts > 0) & (counts * MAX_ROWS_TO_COMPARE_ON < FEWEST_ROWS_OF_RARE_CLASS * len(labels))))
 
 
 def _stand_in(predictions: Predictions, rows: Ints) -> Predictions:
-    """Some of the rows, weighted where a rare class was drawn more often than the others."""
+    """Return some of the rows, with weights that undo the larger share of a rare class."""
     few = predictions.take(rows)
     if not _has_rare(predictions.labels):
         return few
@@ -185,11 +188,11 @@ def _stand_in(predictions: Predictions, rows: Ints) -> Predictions:
     return few.trusting(weights=times if few.weights is None else times * few.weights, borrowed=False)
 
 
-# --- a summary: judged by rows that were drawn from its cells, fitted on all cells ------------------------------------
+# --- a summary: judged on rows drawn from its cells, fitted on all cells ----------------------------------------------
 
 
 def _fitted_on_all_cells(found: Remedy, n_drawn: int, summary: Summary) -> Remedy:
-    """What was found on rows that were drawn from a summary, with the chosen map fitted on all of its cells."""
+    """Take what was found on rows drawn from a summary, and fit the chosen recalibrator on all of its cells."""
     fix = found.fix
     if fix is None:
         return found
@@ -198,12 +201,12 @@ def _fitted_on_all_cells(found: Remedy, n_drawn: int, summary: Summary) -> Remed
     words = f"{which} {summary.n:,} rows{weighted} were drawn from the cells of a summary, at their mean scores"
     if fix.map is None:
         return replace(found, fix=replace(fix, rows=f"{fix.rows} {words}."))
-    words += ", to judge the chosen map on; it was fitted on all cells."
+    words += ", to judge the chosen recalibrator; it was fitted on all cells."
     return replace(found, fix=replace(fix, map=_fitted(fix.chosen, summary).to_json(), rows=f"{fix.rows} {words}"))
 
 
 def _fitted(name: str, summary: Summary) -> Recalibrator:
-    """A map of all rows, which stand at the mean scores of their cells."""
+    """Fit a recalibrator on all rows, each at the mean score of its cell."""
     cells, names = summary.cells_of("binary", spacing="logit"), summary.classes
     method: Recalibrator = as_method(name).set_params(classes=None if names is None else list(names))
     if isinstance(method, BinaryRecalibrator):

@@ -11,35 +11,35 @@ from believable import _check
 from believable._types import Array, Float64s, Int64s
 from believable.stats import CellStats
 
-HEAP_SHARE = 0.02  # of the weight: a value that holds so much is a heap
+HEAP_SHARE = 0.02  # a value with at least this share of the weight is a heap
 FEWEST_ROWS_ON_HEAP = 3
-HEAPED_SHARE = 0.5  # of the weight on heaps, or on round numbers: from here it is worth a sentence
+HEAPED_SHARE = 0.5  # with at least this share of the weight on heaps, or on round numbers, the report says so
 FEWEST_ROWS_FOR_HEAPS = 20
 MAX_HEAPS_NAMED = 8
 ROUND_STEP = 0.05
-FLOAT32_CLOSENESS = 1e-6  # how close a float32 is to the number that it stands for
+FLOAT32_CLOSENESS = 1e-6  # the largest difference between a float32 and the decimal that it rounds
 LOGIT_CELL_WIDTH = 0.0016
-ONE_SCORE_VARIANCE = 1e-13  # of the squared mean: a variance that rounding explains, also that of very many additions
+ONE_SCORE_VARIANCE = 1e-13  # of the squared mean: rounding explains a smaller variance, even after very many additions
 
 
 @dataclass(frozen=True, slots=True)
 class Heaping:
-    """How much of the data lies on how few values.
+    """How much of the data lies on a few values, the heaps.
 
     Attributes
     ----------
     n : int
-        Rows.
+        The number of rows.
     distinct : int
-        Different values.
+        The number of different values.
     values : tuple of float
         The heaps, in ascending order: values that hold 2 % of the weight or more, in three rows or more.
     shares : tuple of float
-        Of the weight, for each of them.
+        The share of the weight on each heap.
     share : float
-        Of the weight, on all of them together.
+        The share of the weight on all heaps together.
     round_share : float
-        Of the weight, on multiples of 0.05.
+        The share of the weight on multiples of 0.05.
     """
 
     n: int
@@ -52,21 +52,21 @@ class Heaping:
     def __str__(self) -> str:
         if self.share < HEAPED_SHARE:
             return (
-                f"{_percent(self.round_share)} of the scores are multiples of 0.05: such numbers are rounded, so bins "
-                "finer than 0.05 tell nothing more."
+                f"{_percent(self.round_share)} of the scores are multiples of 0.05: they are rounded, so bins narrower "
+                "than 0.05 add nothing."
             )
         order = sorted(range(len(self.values)), key=lambda k: (-self.shares[k], self.values[k]))[:MAX_HEAPS_NAMED]
         listed = ", ".join(f"{self.values[k]:.4g}" for k in sorted(order))
         more = "" if len(self.values) <= MAX_HEAPS_NAMED else f" and {len(self.values) - MAX_HEAPS_NAMED} more"
         several = f"one of {len(self.values)} values" if len(self.values) > 1 else "one value"
         return (
-            f"{_percent(self.share)} of the scores are {several}: {listed}{more}. What is known of calibration is "
-            "known at these values; between them there is little data, and equal bins cannot hold equally many rows."
+            f"{_percent(self.share)} of the scores are {several}: {listed}{more}. Calibration is known only at "
+            "these values: there are few rows between them, and bins cannot hold equally many rows."
         )
 
 
 def heaping(scores: Any, sample_weight: Any = None) -> Heaping | None:
-    """Whether scores lie in heaps; None where that is not so, or there are fewer than 20.
+    """Describe the heaps that scores lie on; return None if they do not, or if there are fewer than 20 scores.
 
     A heap is a value that holds 2 % of the weight or more, in at least three rows. Scores are heaped if half of the
     weight or more is on heaps, or on multiples of 0.05.
@@ -76,6 +76,7 @@ def heaping(scores: Any, sample_weight: Any = None) -> Heaping | None:
     scores : array-like of shape (n,)
         Probabilities of one event, or confidences.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------
@@ -85,8 +86,8 @@ def heaping(scores: Any, sample_weight: Any = None) -> Heaping | None:
     Examples
     --------
     >>> print(heaping([0.8] * 30 + [0.9] * 50 + [1.0] * 15 + [0.813, 0.77, 0.642, 0.31, 0.5]))
-    95 % of the scores are one of 3 values: 0.8, 0.9, 1. What is known of calibration is known at these values; between
-    them there is little data, and equal bins cannot hold equally many rows.
+    95 % of the scores are one of 3 values: 0.8, 0.9, 1. Calibration is known only at these values: there are few rows
+    between them, and bins cannot hold equally many rows.
     """
     values = _check.numeric(scores, "scores").ravel()
     weights = np.ones(len(values)) if sample_weight is None else _check.weights(sample_weight, len(values))
@@ -98,11 +99,11 @@ def heaping(scores: Any, sample_weight: Any = None) -> Heaping | None:
 
 
 def heaping_of_cells(cells: CellStats) -> Heaping | None:
-    """The same from cells: those whose scores are nearly all the same count as one value, the others as no heap.
+    """Describe the heaps from cells: a cell whose scores are nearly all the same is one value, any other is no heap.
 
-    These vary much less than scores do that are spread over a cell: by less than a fiftieth of its squared width, so
-    that about one row in twenty may lie elsewhere in it. Near 0 and 1 that width is taken as 0.0016 p (1 - p), that of
-    a logit-spaced cell. `distinct` counts cells.
+    Scores are nearly the same if their variance is less than a fiftieth of the squared width of the cell, so that about
+    one row in twenty may lie elsewhere in it. Near 0 and 1 that width is taken as 0.0016 p (1 - p), that of a
+    logit-spaced cell. `distinct` counts cells.
     """
     if int(cells.n.sum()) < FEWEST_ROWS_FOR_HEAPS:
         return None
@@ -112,7 +113,7 @@ def heaping_of_cells(cells: CellStats) -> Heaping | None:
 
 
 def holds_one_score(cells: CellStats) -> Array:
-    """Whether all scores of a cell are the same, to about three parts in ten million."""
+    """Return for each cell whether all its scores are the same, to about three parts in ten million."""
     return np.asarray(_variance(cells) <= ONE_SCORE_VARIANCE * cells.conf**2)
 
 
@@ -139,5 +140,5 @@ def _heaping(
 
 
 def _percent(share: float) -> str:
-    """Whole per cent, and "all" only of all."""
+    """Write a share in per cent, and "All" only for exactly all."""
     return "All" if share > 1 - 1e-12 else f"{min(100 * share, 99.9):.3g} %" if share > 0.99 else f"{100 * share:.2g} %"

@@ -1,4 +1,4 @@
-"""`verdict`: may the scores be taken at face value? The evidence is gathered here, and `rules` answers."""
+"""`verdict`: whether the scores may be taken at face value. This module gathers the evidence; `rules` decides."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ from believable.stats import BinStats
 from believable.stats.source import TEN, UNIFORM, BinsAsked, Points, PointStats, count_asked, count_points
 
 FLOOR_DRAWS, TEST_DRAWS = 4000, 2000
-RULES_LEVEL = 0.95  # of the intervals that rules look at, whatever level is asked for
-ALPHA, LEVEL_OF_TESTS, LEVEL_OF_ECE = 0.05, 0.04, 0.01  # the two add up: it is rejected if either does
-NEXT_TO_CERTAIN = 0.995  # scores beyond are a poor example
-CHANCE_OF_WRONG_RANGE = 0.05  # that any range is named though its scores are right
+RULES_LEVEL = 0.95  # of the intervals that the rules read, whatever level the caller asks for
+ALPHA, LEVEL_OF_TESTS, LEVEL_OF_ECE = 0.05, 0.04, 0.01  # the last two add up to the first, since either test rejects
+NEXT_TO_CERTAIN = 0.995  # higher scores make a poor example
+CHANCE_OF_WRONG_RANGE = 0.05  # the probability of naming any range whose scores are right
 
 
 @renamed(groups="clusters")
@@ -70,15 +70,15 @@ def verdict(
     """Answer in words whether scores may be taken at face value.
 
     The answer is one of five: yes; yes, as far as these data can tell; use with care; no, recalibrate first; or not
-    enough data, and how much would do. It rests on the average, the calibration slope, ranges of scores, the ECE and
-    the classes of a matrix, each with its interval; docs/audit.md has the table of rules. Nothing is held against the
-    scores unless perfect calibration is rejected by several tests whose level of 5 % is held together.
+    enough data, with how much would be enough. It rests on the average, the calibration slope, ranges of scores, the
+    ECE and the classes of a matrix, each with its interval; docs/audit.md has the table of rules. Nothing counts
+    against the scores unless perfect calibration is rejected by several tests with a joint level of 5 %.
 
-    Parameters are those of `expected_calibration_error`, for notions with one curve ("binary", "confidence", or others
-    with pooled=True); a `Summary` in place of the rows gives the same verdict. With the same `random_state` the same
-    words come out. Rows that belong together (patients, queries) are named by `clusters`, as in `interval`. With
-    `pairs` the 1-D scores are confidences in an answer and the outcomes whether it was right, as language models give
-    them.
+    The parameters are those of `expected_calibration_error`, for notions with one curve ("binary", "confidence", or
+    others with pooled=True); a `Summary` instead of the rows gives the same verdict. `clusters` says which rows belong
+    together (patients, queries), as in `interval`. With `pairs`, the 1-D scores are confidences in an answer, such as
+    those a language model states, and the outcomes say whether it was right. `random_state` is the random seed, for
+    reproducible results.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def verdict(
 
 
 def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
-    """Judge predictions that were checked."""
+    """Return the verdict on predictions that have been checked."""
     level, random_state, options = settings.level, settings.random_state, settings.options
     stats = count_asked(source.data, BinsAsked(**options), squares=True)
     if settings.pairs and source.kind != "binary":
@@ -121,7 +121,7 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
     if source.clustered is not None:
         asked = ask("ece", source.clustered.predictions, options=options)
         by_ece = max(by_ece, chance_of_clusters(asked, source.clustered.cluster, FLOOR_DRAWS, generator(random_state)))
-    # Copies of rows within clusters make the ECE's own p-value too small: then the joint test decides alone.
+    # Copies of rows within clusters make the ECE's own p-value too small, so the joint test alone decides.
     rejected = test.p_value <= LEVEL_OF_TESTS or (source.clustered is None and by_ece <= LEVEL_OF_ECE)
     p_value = min(test.p_value * ALPHA / LEVEL_OF_TESTS, 1.0)
     p_value = p_value if source.clustered is not None else min(p_value, by_ece * ALPHA / LEVEL_OF_ECE)
@@ -188,16 +188,16 @@ def _ece_interval(source: AuditSource, settings: AuditSettings, level: float) ->
 
 
 def _agreeing(ends: Interval, rejected: bool, test: JointTest) -> Bounded:
-    """The estimate of the ECE and its interval, which leaves out 0 if and only if calibration is rejected.
+    """Return the estimate of the ECE and its interval, which excludes 0 if and only if calibration is rejected.
 
-    The bound that the tests imply is of the error without bins, which may be larger than that of the bins.
+    The lower bound that the tests imply is for the error without bins, which may be larger than the binned one.
     """
     low = max(ends.low, min(test.at_least, max(ends.estimate, ends.high / 2))) if rejected else 0.0
     return Bounded(min(max(ends.estimate, low), ends.high), low, ends.high)
 
 
 def with_findings(verdict: Verdict, found: list[Finding]) -> Verdict:
-    """The verdict with what else was found: of subgroups, and by recalibration."""
+    """Return the verdict with further findings, from subgroups and from recalibration."""
     if not found:
         return verdict
     findings = in_order([*verdict.findings, *found])
@@ -209,19 +209,20 @@ def with_findings(verdict: Verdict, found: list[Finding]) -> Verdict:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CurveRows:
-    """One curve of scores and outcomes: its points, the bins of its ranges, and what its clusters add.
+    """One curve of scores and outcomes: its points, the bins of its ranges, and what each cluster contributes.
 
     Attributes
     ----------
     points : Points
+        The different scores, with the counts and sums of their outcomes.
     bins : BinStats
-        Of the ranges: those of the headline, or of equal counts where one of these holds most rows.
+        The bins that ranges are made of: those of the headline, or quantile bins if one of these holds most rows.
     effective_n : ndarray or None
-        Independent rows that these bins are worth, where rows come in clusters.
+        How many independent rows each bin is worth; None if rows do not come in clusters.
     pairs : ClusteredPairs or None
-        The rows, where they come in clusters.
+        The rows with their clusters; None if rows do not come in clusters.
     added : sparse matrix or None
-        What each cluster adds to the gaps of groups of scores.
+        What each cluster contributes to the gap of each interval of scores (`ScoreGroups`).
     """
 
     points: Points
@@ -232,7 +233,7 @@ class CurveRows:
 
     @classmethod
     def of(cls, source: AuditSource, stats: BinStats, settings: AuditSettings) -> CurveRows:
-        """Gather the rows of the curve that the bins are of."""
+        """Gather the rows of the curve that these bins were counted from."""
         points = _one_curve(count_points(source.data, notion=stats.view.notion))
         bins = bins_of_ranges(source, stats, settings)
         if source.clustered is None:
@@ -244,19 +245,19 @@ class CurveRows:
         return cls(points, bins, effective_rows_of_bins(source.clustered, bins), pairs, added)
 
     def tested(self, rng: np.random.Generator) -> JointTest:
-        """Test perfect calibration in several ways together."""
+        """Test perfect calibration by several tests at once."""
         return joint_test(self.points, LEVEL_OF_TESTS, TEST_DRAWS, rng, self.added)
 
     def average(self, level: float) -> Average:
-        """The average with its interval."""
+        """Return the average with its interval."""
         return Average.of(self.bins, level, 1.0 if self.pairs is None else self.pairs.design_of_ratio())
 
     def slope(self, level: float) -> tuple[Bounded | None, float]:
-        """The calibration slope with its interval, and how far it moves scores."""
+        """Return the calibration slope with its interval, and how far it moves scores."""
         return slope_of(self.points, self.bins.view, level, self.pairs)
 
     def evidence(self, settings: AuditSettings, rejected: bool, ece: Bounded) -> Evidence:
-        """What the rules look at."""
+        """Return the evidence that the rules read."""
         looked_at, wrong = ranges_of(self.bins, CHANCE_OF_WRONG_RANGE, self.effective_n)
         slope, moved = self.slope(RULES_LEVEL)
         return Evidence(
@@ -272,7 +273,7 @@ class CurveRows:
 
 
 def bins_of_ranges(source: AuditSource, stats: BinStats, settings: AuditSettings) -> BinStats:
-    """The bins to look for ranges in: those of the headline, or of equal counts where one of these holds most rows."""
+    """Return the bins that ranges are made of: those of the headline, or quantile bins if one of these is crowded."""
     if not is_crowded(stats):
         return stats
     asked = settings.options | {"n_bins": N_QUANTILE_RANGES, "strategy": "quantile"}
@@ -280,7 +281,7 @@ def bins_of_ranges(source: AuditSource, stats: BinStats, settings: AuditSettings
 
 
 def evidence_of_curve(source: AuditSource, stats: BinStats, settings: AuditSettings, tests: int) -> Evidence:
-    """What the average and the ranges of a subgroup say, one of so many that are looked at."""
+    """Return the evidence on a subgroup from its average and ranges; `tests` is the number of subgroups examined."""
     bins = bins_of_ranges(source, stats, settings)
     about_confidence = settings.about_confidence(source.kind)
     if source.clustered is None:
@@ -293,9 +294,10 @@ def evidence_of_curve(source: AuditSource, stats: BinStats, settings: AuditSetti
 def evidence_of_bins(
     stats: BinStats, tests: int, about_confidence: bool, effective_n: Float64s | None = None, design: float = 1.0
 ) -> Evidence:
-    """What bins alone say of a class or subgroup, one of so many that are looked at.
+    """Return the evidence from bins on one class or subgroup; `tests` is the number of those examined.
 
-    Clusters leave so many effective rows in each bin, and make the variance of the average `design` times as large.
+    If rows come in clusters, each bin has so many effective rows, and the variance of the average is `design` times as
+    large.
     """
     alpha = CHANCE_OF_WRONG_RANGE / max(tests, 1)
     looked_at, wrong = ranges_of(stats, alpha, effective_n)
@@ -305,7 +307,7 @@ def evidence_of_bins(
 
 
 def evidence_of_classes(source: AuditSource, settings: AuditSettings) -> list[PartEvidence]:
-    """What is known of each class against the rest, in the bins of the headline."""
+    """Return the evidence on each class against the rest, in the bins of the headline."""
     stats = count_asked(source.data, BinsAsked(**settings.bins, notion="classwise"), squares=True)
     worth = None if source.clustered is None else effective_rows_of_bins(source.clustered, stats)
     sums, found = source.sums, []
@@ -324,7 +326,7 @@ def evidence_of_classes(source: AuditSource, settings: AuditSettings) -> list[Pa
 
 
 def direction_of(evidence: Evidence) -> Direction:
-    """Which way the average is wrong, where that is sure."""
+    """Return the direction in which the average is wrong; "unclear" if that is uncertain."""
     gap = evidence.average.gap
     if not evidence.rejected or gap.low <= 0 <= gap.high:
         return "unclear"
@@ -334,7 +336,7 @@ def direction_of(evidence: Evidence) -> Direction:
 
 
 def spread_of(evidence: Evidence) -> Spread:
-    """Whether scores are too extreme or not extreme enough, where that is sure."""
+    """Return whether scores are too extreme or not extreme enough; "unclear" if that is uncertain."""
     slope = evidence.slope
     if not evidence.rejected or slope is None or slope.low <= 1 <= slope.high:
         return "unclear"
@@ -342,14 +344,14 @@ def spread_of(evidence: Evidence) -> Spread:
 
 
 def typical_of(evidence: Evidence) -> Range | None:
-    """A range to quote: of those with a fair share of the rows, the highest that is not next to certain."""
+    """Choose a range to quote: the highest with a fair share of the rows whose prediction is not almost 1."""
     fair = [one for one in evidence.all_ranges if one.share >= FAIR_SHARE.care]
     open_ones = [one for one in fair if one.predicted < NEXT_TO_CERTAIN]
     return max(open_ones or fair, key=lambda one: one.predicted, default=None)
 
 
 def _one_curve(points: PointStats) -> Points:
-    """The points of all classes or ranks together, as one curve."""
+    """Return the points of all classes or ranks together, as one curve."""
     if len(points) == 1:
         return points[0]
     names = ("score", "n", "w", "wy", "w2", "w2y")
@@ -359,13 +361,13 @@ def _one_curve(points: PointStats) -> Points:
 
 
 def effective_rows_of_bins(clustered: ClusteredRows, stats: BinStats) -> Float64s:
-    r"""The number of independent rows that tell as much about the rate of each occupied bin.
+    r"""Return the number of independent rows that tell as much about the rate of each occupied bin.
 
     .. math:: n_b = \frac{q (1 - q)}{V_b}, \quad
               V_b = \frac{G}{G - 1} \frac{\sum_c (\sum_{i \in c, b} w_i (y_i - q))^2}{(\sum_{i \in b} w_i)^2}
 
-    with q the rate of the bin and G the number of its clusters; at most as many as without clusters, and where all
-    outcomes of a bin are the same, or it holds one cluster, the number of its clusters.
+    with q the rate of the bin and G the number of its clusters. It is at most the number without clusters; if all
+    outcomes of a bin are the same, or it holds one cluster, it is the number of its clusters.
     """
     predictions, cluster = clustered
     score, outcome, weight, stratum, _ = predictions.all_pairs(stats.view)

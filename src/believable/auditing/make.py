@@ -1,4 +1,4 @@
-"""`audit`: one call that answers whether scores are believable probabilities."""
+"""`audit`: one call that checks whether scores are believable probabilities."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, refuse
 MAX_POINTS_OF_LINE = 201
 BAND_DRAWS = 300
 PYTHON_COMMAND = 'believable.calibrate(scores, labels, method="{method}")'
-NOTIONS_POOLED_IN_HEADLINE = ("classwise", "top_label")  # which have a curve for each class
+NOTIONS_POOLED_IN_HEADLINE = ("classwise", "top_label")  # because they have one curve per class
 
 
 @renamed(groups="clusters")
@@ -70,48 +70,50 @@ def audit(
     Parameters
     ----------
     predictions, actuals
-        Arrays, or a `Predictions`; or what a reader hands over (`Loaded`), with its clusters, subgroups and notes. Or a
-        `Summary` of a stream, a large file or a table in a database, which gives the same report: its bins are exact,
-        and what is read from cells is that of rows at the means of their cells. Subgroups are those that it counted; it
-        knows of no clusters, and cannot be compared with others row by row.
+        Scores and outcomes as arrays, or a `Predictions`; or what a reader returns (`Loaded`), with its clusters,
+        subgroups and notes. Or a `Summary` of a stream, a large file or a table in a database, which gives the same
+        report: its bins are exact, and everything else is computed as if each row had the mean score of its cell. Its
+        subgroups are those that were counted; it has no clusters, and cannot be compared with other predictions row by
+        row.
     n_bins, strategy
         The bins of the headline, the reliability table and the binned metrics.
     notion : str, optional
-        What the headline is about: "binary" for 1-D scores; "confidence" (the default), "classwise" or "top_label" for
-        a matrix, the last two with the classes put together.
+        Which probabilities the headline judges: "binary" for 1-D scores; "confidence" (the default), "classwise" or
+        "top_label" for a matrix, the last two with all classes pooled.
     pairs : bool
-        The 1-D scores are confidences in an answer, and the outcomes whether it was right.
+        Whether the 1-D scores are confidences in an answer, and the outcomes whether it was right.
     clusters : array-like of shape (n,), optional
-        Clusters of rows that belong together (patients, queries): the intervals allow for them.
-    by : array-like, mapping of names to them, or data frame, optional
-        Columns of subgroups, looked at one after the other; of a `Summary` the names of some that it counted.
+        Which rows belong together (patients, queries): the intervals and the verdict allow for it.
+    by : array-like, mapping of names to arrays, or data frame, optional
+        Columns of subgroups, examined one after the other; for a `Summary`, names of columns that it counted.
     compare_with : array-like or Predictions, optional
-        Other predictions for the same rows.
+        Predictions of another model for the same rows.
     fix : bool
-        Look for a recalibration that helps, by cross-fitting; of more than 20,000 rows so many are drawn to compare
-        methods on. From the cells of a `Summary` of one event up to 1,000,000 rows are drawn to judge the chosen one,
+        Whether to look for a recalibration that helps, by cross-fitting. Methods are compared on at most 20,000 rows,
+        drawn at random. From a `Summary` of one event, up to 1,000,000 rows are drawn to judge the chosen method,
         which is then fitted on all cells.
     level : float
-        Of the intervals.
+        The confidence level of the intervals.
     title, taken, other : str
-        What the report calls the predictions, what was read as what, and the other predictions.
+        For the report: the name of the predictions, which columns were read as what, and the name of the other model.
     dropped : dict of str to int, optional
-        Rows that were left out before, by reason, to be mentioned.
+        How many rows were left out before the audit, by reason, to be mentioned in the report.
     notes : sequence of str
         Sentences to be printed in the report.
     command : str
-        The line that the report advises to run, where recalibration helps; "{method}" in it is replaced by the name of
+        The line to run that the report prints where recalibration helps; "{method}" in it is replaced by the name of
         the recalibrator.
     progress : bool, optional
-        Show a bar; None: on a terminal.
+        Whether to show a progress bar. By default, only on a terminal.
     random_state : None, int or numpy Generator
-        With the same integer the same audit comes out.
+        Random seed, for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        The weight of each row.
 
     Returns
     -------
     Audit
-        Plain data: `print` it, `.to_html("audit.html")`, `.to_json("audit.json")`, `.to_markdown()`.
+        The results as plain data: `print` it, `.to_html("audit.html")`, `.to_json("audit.json")`, `.to_markdown()`.
 
     Examples
     --------
@@ -165,9 +167,9 @@ def audit(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuditExtras:
-    """What else an audit is to look at, and what its report is to say beside what is found."""
+    """Further requests of the caller, and what the report is to say besides the results."""
 
-    compared: tuple[Predictions, Predictions] | None  # these and the others, of the same rows
+    compared: tuple[Predictions, Predictions] | None  # both models, on the same rows
     fix: bool
     progress: bool | None
     title: str
@@ -176,11 +178,11 @@ class AuditExtras:
     dropped: dict[str, int]
     notes: tuple[str, ...]
     command: str
-    after: str  # what was done to the scores before, in words
+    after: str  # what was done to the scores before the audit, in words
 
 
 def _command(line: str, verdict: Verdict, fix: Fix | None) -> str:
-    """The line that recalibrates, where that is advised."""
+    """Return the line that recalibrates, if that is advised; otherwise ""."""
     if verdict.answer not in ("use with care", "no, recalibrate first") or (
         fix is not None and fix.chosen == "nothing"
     ):
@@ -189,30 +191,31 @@ def _command(line: str, verdict: Verdict, fix: Fix | None) -> str:
 
 
 def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: AuditExtras) -> Audit:
-    """Ask the rest of the library, and fill the audit."""
+    """Compute everything that an audit reports."""
     judged = replace(judge(source, settings), after=extras.after)
     stats = count_asked(source.data, BinsAsked(**settings.options), squares=True)
     metrics = Measurer(source, settings, judged).all()
     coarse = source.too_coarse(settings.n_bins, settings.strategy)
     parts = by_class(source, settings) if source.has_classes and not coarse else ()
     found, known = by_subgroup(source, settings)
-    if judged.findings:  # where the whole is wrong, a subgroup is worth a sentence if it is surely worse
+    if judged.findings:  # then only a subgroup that is certainly worse than all rows together is worth a sentence
         known = [one for one in known if one.evidence.least_error > judged.high]
-    mended = remedy(source, settings, extras.progress) if extras.fix else Remedy(None, "it was not requested", None, ())
+    not_tried = Remedy(None, "it was not requested", None, ())
+    recalibrated = remedy(source, settings, extras.progress) if extras.fix else not_tried
     stages: dict[Stage, AuditSource] = {"before": source}
-    if mended.after is not None:
-        stages["after"] = source.recalibrated(mended.after)
+    if recalibrated.after is not None:
+        stages["after"] = source.recalibrated(recalibrated.after)
     slices, not_shown = slices_of(stages, view, parts, found)
     judged = with_findings(
         judged,
-        [found for found in (subgroup_is_wrong(known, len(found)), recalibration_gains(mended.fix)) if found],
+        [found for found in (subgroup_is_wrong(known, len(found)), recalibration_gains(recalibrated.fix)) if found],
     )
     facts = AuditFacts(
         source=source,
         stats=stats,
         verdict=judged,
         metrics={one.alias: one for one in metrics},
-        fix=mended.fix,
+        fix=recalibrated.fix,
         parts=parts,
         subgroups=found,
         dropped=extras.dropped,
@@ -237,14 +240,14 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
         parts=parts,
         n_parts=source.n_classes if source.has_classes and not coarse else 0,
         subgroups=found,
-        fix=mended.fix,
-        no_fix=mended.why_none,
+        fix=recalibrated.fix,
+        no_fix=recalibrated.why_none,
         versus=_versus(source, settings, extras.compared),
         other=extras.other,
         advice=advice(facts),
-        caveats=(*mended.caveats, *caveats(facts)),
+        caveats=(*recalibrated.caveats, *caveats(facts)),
         notes=(*extras.notes, *([coarse] if coarse else [])),
-        command=_command(extras.command, judged, mended.fix),
+        command=_command(extras.command, judged, recalibrated.fix),
         made_on=date.today().isoformat(),
         slices=slices,
         left_out=not_shown,
@@ -252,7 +255,7 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
 
 
 def _table(source: AuditSource, stats: BinStats, level: float) -> tuple[Bin, ...]:
-    """The reliability table, whose intervals allow for clusters."""
+    """Return the reliability table, whose intervals allow for clusters."""
     clustered = source.clustered
     table = table_of(stats, level, None if clustered is None else effective_rows_of_bins(clustered, stats))
     rows = zip(
@@ -266,7 +269,7 @@ def _table(source: AuditSource, stats: BinStats, level: float) -> tuple[Bin, ...
 
 
 def _lines(source: AuditSource, view: View, settings: AuditSettings) -> tuple[CurveLine, ...]:
-    """The smoothed and the isotonic calibration curve, with their bands."""
+    """Return the smoothed and the isotonic calibration curve, with their bands."""
     level = settings.level
     smooth = smoothed_calibration_curve(source.data, notion=view.notion, level=level)
     corp = corp_curve(
@@ -280,12 +283,12 @@ def _lines(source: AuditSource, view: View, settings: AuditSettings) -> tuple[Cu
     percent = f"{100 * level:.4g} %"
     return (
         _line("smoothed", smooth, f"{percent} interval around the curve, point by point"),
-        _line("corp", corp, f"where {percent} of calibrated curves would lie, point by point"),
+        _line("corp", corp, f"where {percent} of the curves of a calibrated model would lie, point by point"),
     )
 
 
 def _line(method: Literal["smoothed", "corp"], curve: Curve, band: str) -> CurveLine:
-    """At most 201 points of a curve."""
+    """Return at most 201 points of a curve."""
     at = np.unique(np.linspace(0, len(curve.x) - 1, min(len(curve.x), MAX_POINTS_OF_LINE)).round().astype(int))
     x, y, low, high = (tuple(np.asarray(one)[at].tolist()) for one in (curve.x, curve.y, curve.low, curve.high))
     return CurveLine(method, x, y, low, high, band)

@@ -24,33 +24,34 @@ AUDITED_ERRORS: Mapping[Kind, tuple[str, ...]] = {
 }
 AUDITED_SCORES = ("brier", "nll")
 AUDITED_DISCRIMINATION = ("auc", "acc", "bss", "sharpness")
-HEADLINE_METRIC = "expected_calibration_error"  # the verdict has its interval and floor: they are not drawn again
-CLOSED_FORM_INTERVALS = ("slope", "citl", "oe")  # those of the clinical literature, for which nothing is drawn
-SLOW_INTERVALS = ("auc",)  # which read all entries of a matrix anew for each draw
+HEADLINE_METRIC = "expected_calibration_error"  # whose interval and floor are in the verdict, and not computed again
+CLOSED_FORM_INTERVALS = ("slope", "citl", "oe")  # those of the clinical literature, which need no resampling
+SLOW_INTERVALS = ("auc",)  # because each resample reads the whole matrix again
 WARNINGS_TOLD_AS_NOTES = (ClippedWarning, CoarseCellsWarning)
 INTERVAL_DRAWS, FLOOR_DRAWS, FEWEST_FLOOR_DRAWS = 300, 1000, 200
-# Rows times classes: beyond, the AUC of a matrix gets no interval, and noise floors get fewer draws.
+# Rows times classes: with more, the AUC of a matrix gets no interval, and noise floors get fewer draws.
 MAX_ENTRIES_TO_DRAW_FROM = 200_000
-# A smooth error has a bandwidth as small as itself. Below the first, its floor would take minutes; below the second,
-# its interval would take most of the time of the audit of a summary.
+# The smooth ECE has a bandwidth as small as itself. Below the first limit its noise floor would take minutes; below the
+# second, its interval would take most of the time of the audit of a summary.
 SMALLEST_SMOOTH_ERROR_WITH_FLOOR = 1e-4
 SMALLEST_SMOOTH_ERROR_OF_CELLS_WITH_INTERVAL = 1e-3
-# Beyond so many rows the smooth error of a perfect model is below 0.0005, finer than the cells that are drawn from.
+# With more rows the smooth ECE of a perfect model is below 0.0005, which the cells are too coarse to resolve.
 MAX_ROWS_WITH_SMOOTH_FLOOR = 200_000_000
-NO_SMOOTH_FLOOR = "with so many rows chance alone shows less than 0.0005"
+NO_SMOOTH_FLOOR = "with so many rows the noise floor is below 0.0005"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measurer:
-    """What the metrics are asked of.
+    """Computes the metrics of an audit.
 
     Attributes
     ----------
     source : AuditSource
+        The data.
     settings : AuditSettings
-        Bins and notion of the headline are for the metrics that know them.
+        The bins and the notion of the headline, for the metrics that have these options.
     verdict : Verdict
-        Holds the interval and the floor of the ECE, which are not drawn a second time, and intervals of the ratio and
+        The verdict, which already has the interval and the noise floor of the ECE, and the intervals of the ratio and
         the slope, which a table must not contradict.
     """
 
@@ -59,7 +60,7 @@ class Measurer:
     verdict: Verdict
 
     def all(self) -> tuple[Measured, ...]:
-        """Every metric that suits the predictions."""
+        """Return every metric that is defined for these predictions."""
         families: dict[Family, tuple[str, ...]] = {
             "calibration": AUDITED_ERRORS[self.source.kind],
             "score": AUDITED_SCORES,
@@ -69,10 +70,10 @@ class Measurer:
         for family, aliases in families.items():
             for row in map(find_metric, aliases):
                 if self.source.kind not in row.kinds or (row.alias == "acc" and self.verdict.pairs):
-                    continue  # of answers the accuracy is the share that is right, and told as that
+                    continue  # the verdict already gives the accuracy of answers
                 try:
                     found.append(self._measured(row, family))
-                except UndefinedError:  # the AUC of one class, say: nothing to show
+                except UndefinedError:  # such as the AUC when all outcomes are the same
                     continue
                 except InputError:
                     if not self.source.too_coarse(self.settings.n_bins, self.settings.strategy):
@@ -87,7 +88,7 @@ class Measurer:
             value = float(row.function(self.source.data, **asked))
         with warnings.catch_warnings():
             for kind in WARNINGS_TOLD_AS_NOTES:
-                warnings.simplefilter("ignore", kind)  # said with the value
+                warnings.simplefilter("ignore", kind)  # because the value above came with the same warning
             low, high, note = self._interval(row, asked, value)
             floor, q95, p_value = self._floor(row, asked, value)
         note = note or (NO_SMOOTH_FLOOR if row.fixed_point and self._has_many_rows else "")
@@ -118,7 +119,7 @@ class Measurer:
             return None, None, "no interval: it would take too long for so many rows and classes"
         smallest = SMALLEST_SMOOTH_ERROR_OF_CELLS_WITH_INTERVAL
         if row.fixed_point and self.source.counted_in_cells and 0 < value < smallest:
-            return None, None, "no interval: so small an error is smoothed over so little that it would take too long"
+            return None, None, "no interval: the smaller the error, the longer it takes, and this one is very small"
         if row.alias in CLOSED_FORM_INTERVALS and self.source.cluster is None:
             estimate = row.function(self.source.data, level=self.settings.level, **asked)
             estimate = getattr(estimate, "slope", estimate)
@@ -138,7 +139,7 @@ class Measurer:
         return found.low, found.high, found.note
 
     def _told_by_verdict(self, alias: str) -> tuple[float, float] | None:
-        """The interval that the verdict tells of the same number."""
+        """Return the interval that the verdict has of the same number."""
         verdict = self.verdict
         if self.source.kind != "binary":
             return None
@@ -160,11 +161,11 @@ class Measurer:
                 row.name,
                 self.source.data,
                 options=asked,
-                n_resamples=INTERVAL_DRAWS if row.fixed_point else self._floor_draws,  # fixed points take long
+                n_resamples=INTERVAL_DRAWS if row.fixed_point else self._floor_draws,  # because fixed points take long
                 random_state=self.settings.random_state,
             )
             return found.mean, found.q95, found.p_value
-        # Of scores the mean under calibration is known exactly, and nothing is drawn.
+        # The mean of a proper score under perfect calibration is known exactly, without drawing.
         by_chance = row.sums.by_chance
         return None if by_chance is None else by_chance(self.source.sums)[0], None, None
 
@@ -174,12 +175,12 @@ class Measurer:
 
     @property
     def _floor_draws(self) -> int:
-        """Those of one event are drawn from bins and cost nothing; those of classes go through all rows each time."""
+        """The number of draws: for one event, draws from bins cost nothing; for classes, each reads all rows."""
         return max(FLOOR_DRAWS // max(self.source.n_entries // MAX_ENTRIES_TO_DRAW_FROM, 1), FEWEST_FLOOR_DRAWS)
 
 
 def options_for(row: Metric, options: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
-    """The options that a metric knows, but for what its name fixes: which probabilities, how bins are made."""
+    """Return the options that a metric has, except those its name fixes: which probabilities, which bins."""
     known = {name: value for name, value in options.items() if name in row.options}
     if row.of != "confidence" or kind == "binary":
         known = {name: value for name, value in known.items() if name not in ("notion", "pooled")}

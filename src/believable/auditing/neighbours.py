@@ -1,4 +1,4 @@
-"""Whether neighbouring rows err together, as rows of one patient, query or day do."""
+"""A check for unnamed clusters: neighbouring rows err together, as rows of one patient, query or day do."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from believable.stats.source import rows_in
 
 FEWEST_ROWS_FOR_NEIGHBOURS = 200
 REACHES = (1, 4, 16)  # rows apart, up to which neighbours are compared
-SURELY_TOGETHER = 4.0  # standard errors
-SMALLEST_CORRELATION = 0.02  # of neighbouring rows, that is worth a sentence
-SELDOM_TURNED_BACK = 0.1  # of the steps between neighbouring scores, in a file that is sorted but for a few rows
-FAR_SHARE = 0.05  # of all rows: so far apart, rows of one cluster are not, but those of a sorted file are alike
+SURELY_TOGETHER = 4.0  # standard errors above 0
+SMALLEST_CORRELATION = 0.02  # a smaller correlation of neighbouring rows is not reported
+SELDOM_TURNED_BACK = 0.1  # if a smaller share of steps goes the other way, the file is sorted but for a few rows
+FAR_SHARE = 0.05  # of all rows: rows this far apart are not in one cluster, but are alike in a sorted file
 
 
 def neighbours_err_together(source: AuditSource, stats: BinStats) -> bool:
-    """Whether rows next to each other have similar errors though no clusters were named.
+    """Return whether rows next to each other have similar errors, and no clusters were given.
 
-    What is compared is the outcome less the observed rate of its bin, so that miscalibration does not count. Rows that
-    are alike far apart too are sorted by outcome or drift slowly, and are not told as clusters.
+    An error is the outcome minus the observed rate of its bin, so that miscalibration does not count. If rows far apart
+    are alike too, the file is sorted by outcome or drifts slowly, and its rows do not count as clusters.
     """
     rows = rows_in(source.data)
     if rows is None or source.cluster is not None or len(rows) < FEWEST_ROWS_FOR_NEIGHBOURS:
@@ -46,14 +46,14 @@ def neighbours_err_together(source: AuditSource, stats: BinStats) -> bool:
 
 
 def _looks_sorted(score: Floats) -> bool:
-    """Whether scores hardly ever turn back, up or down: then neighbours have the same score, whoever they are."""
+    """Return whether the rows are sorted by score, up or down: then neighbours say nothing about clusters."""
     step = np.diff(score)
     up, down = int(np.count_nonzero(step > 0)), int(np.count_nonzero(step < 0))
     return up + down > 0 and min(up, down) < SELDOM_TURNED_BACK * max(up, down)
 
 
 def _correlation(error: Float64s, lags: range) -> tuple[float, float]:
-    """The mean correlation of errors so many rows apart, and by how many standard errors it is above 0."""
+    """Return the mean correlation of errors at these distances in rows, and its value in standard errors."""
     products = [error[:-lag] * error[lag:] for lag in lags if lag < len(error)]
     total, squares = sum(float(one.sum()) for one in products), sum(float(one @ one) for one in products)
     size = sum(map(len, products)) * float(error @ error) / len(error)

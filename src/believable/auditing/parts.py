@@ -1,4 +1,4 @@
-"""Classes and subgroups, each by itself: its ECE with interval and noise floor, and which way it is wrong."""
+"""The calibration of each class and each subgroup by itself, with interval, noise floor and direction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from believable.report.parts import Part, PartDirection
 from believable.stats import BinStats
 from believable.stats.source import BinsAsked, count_asked
 
-MAX_CLASSES_LOOKED_AT = 20  # each gets an interval, and a line in the report
+MAX_CLASSES_LOOKED_AT = 20  # because each gets an interval, and a line in the report
 FALSE_DISCOVERY_RATE = 0.05
 SUBGROUP_DRAWS = 300
 INTERVAL_DRAWS_PER_CLASS, FLOOR_DRAWS_PER_CLASS = 200, 1000
@@ -33,10 +33,10 @@ NOTE_OF_RULES = "shown by its average or its ranges of scores; the p-value is th
 
 
 def by_class(source: AuditSource, settings: AuditSettings) -> tuple[Part, ...]:
-    """The classes whose probabilities look worst, with intervals; all of them, where there are at most 20.
+    """Return the classes whose probabilities look worst, with intervals; all classes if there are at most 20.
 
-    Those are looked at whose ECE is furthest above what chance makes of it. They come in the order of the lower ends of
-    their intervals: the most surely bad first. p-values are adjusted for the number of all classes.
+    The classes chosen have the ECE furthest above its noise floor. They are sorted by the lower end of their interval,
+    largest first. p-values are adjusted for the number of all classes.
     """
     stats = count_asked(source.data, BinsAsked(**settings.bins, notion="classwise"), squares=True)
     excess = [_excess(stats.only_stratum(k)) for k in range(source.n_classes)]
@@ -51,7 +51,7 @@ def by_class(source: AuditSource, settings: AuditSettings) -> tuple[Part, ...]:
 
 
 def _excess(stats: BinStats) -> float:
-    """The ECE less about what chance makes of it."""
+    """Return the ECE minus its approximate noise floor."""
     chance = np.sqrt(np.maximum(stats.w2p - stats.w2pp, 0) * (2 / np.pi))
     return float((np.abs(stats.wy - stats.wp) - chance).sum() / stats.w.sum())
 
@@ -94,7 +94,7 @@ def _of_class(source: AuditSource, k: int, stats: BinStats, settings: AuditSetti
 
 
 def _adjusted(parts: list[tuple[Part, BinStats]], n_classes: int) -> list[tuple[Part, BinStats]]:
-    """With p-values for so many classes, of which these are the smallest ones (Benjamini and Hochberg)."""
+    """Adjust the p-values for the number of all classes, of which these have the smallest (Benjamini and Hochberg)."""
     from scipy.stats import false_discovery_control
 
     p_values = [1.0 if part.p_value is None else part.p_value for part, _ in parts]
@@ -110,7 +110,7 @@ def _adjusted(parts: list[tuple[Part, BinStats]], n_classes: int) -> list[tuple[
 
 
 def by_subgroup(source: AuditSource, settings: AuditSettings) -> tuple[tuple[Part, ...], list[PartEvidence]]:
-    """The subgroups of all columns, and what the rules of the verdict may know of each."""
+    """Return the subgroups of all columns, and the evidence that the rules of the verdict read."""
     if not source.has_subgroups:
         return (), []
     found = subgroups(
@@ -161,7 +161,7 @@ def _of_subgroup(
 
 
 def _with_rules(part: Part, stats: BinStats, evidence: Evidence | None, about_confidence: bool) -> Part:
-    """Flag the part too where the rules call for recalibration, so that no table contradicts the headline.
+    """Flag a part if the rules call for its recalibration, so that no table contradicts the headline.
 
     The ECE of rare events is small however wrong their scores are. It is at least as large as the error of the average,
     and as that of the ranges together, so the interval can say that it is not 0.
@@ -174,7 +174,7 @@ def _with_rules(part: Part, stats: BinStats, evidence: Evidence | None, about_co
 
 
 def part_direction(stats: BinStats, about_confidence: bool) -> PartDirection:
-    """The way that most of the error of a class or subgroup goes: on average, or away from the average."""
+    """Return the direction of most of the error of a class or subgroup: of its average, or around its average."""
     gap = (stats.wy - stats.wp) / stats.w.sum()
     ece, shift = float(np.abs(gap).sum()), float(gap.sum())
     if abs(shift) >= ece / 2:

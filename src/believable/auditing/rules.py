@@ -1,7 +1,7 @@
-"""The rules of a verdict: what speaks against taking scores at face value, one function each.
+"""The rules of a verdict: one function for each reason not to take scores at face value.
 
-An error asks for an answer when its estimate passes a limit and the near end of its interval passes half of that limit:
-then it is surely wrong, and about that much. docs/audit.md has the table.
+An error triggers an answer if its estimate reaches a limit and the near end of its interval reaches half of that limit:
+then the scores are certainly wrong, and by about that much. docs/audit.md has the table.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from believable.report.wording import percents, rows_rounded_up
 
 
 class Limits(NamedTuple):
-    """From which size on an error calls for care, and from which for recalibration."""
+    """The sizes from which an error calls for care, and for recalibration."""
 
     care: float
     no: float
 
 
 class Small(NamedTuple):
-    """Below which sizes the data have to show gap, ratio and slope to be, for a yes."""
+    """The sizes that the intervals of gap, ratio and slope must stay below for the answer "yes"."""
 
     gap: float
     ratio: float
@@ -38,17 +38,17 @@ SLOPE_FACTOR = Limits(1.25, 1.5)  # below or above 1
 ECE = Limits(ECE_GUIDELINE[0][1], ECE_GUIDELINE[1][1])
 GAIN = Limits(0.02, 0.1)  # in log loss, as a share of it
 RANGE_GAP, RANGE_FACTOR = 0.1, 1.25
-FAIR_SHARE = Limits(0.05, 0.2)  # of the rows, in ranges that are wrong
-MOST_ROWS = 0.5  # of the rows, in classes that are wrong
-SHARE_OF_RATE = Limits(0.05, 0.2)  # of the rate of the rarer outcome: a factor counts where the gap is that large
-TRIVIAL_MOVE = 0.005  # scores that the slope moves by less on average are as good as right
-SMALL = Small(AVERAGE_GAP.care, AVERAGE_FACTOR.no, SLOPE_FACTOR.no)  # where perfect calibration is not rejected
-SURELY_SMALL = Small(0.04, 1.12, 1.18)  # where it is
-WIDEST_FACTOR = 1.5  # of the observed over the predicted rate, that data must rule out to say anything
+FAIR_SHARE = Limits(0.05, 0.2)  # shares of the rows that lie in wrong ranges
+MOST_ROWS = 0.5  # the share of the rows that belong to wrong classes
+SHARE_OF_RATE = Limits(0.05, 0.2)  # a factor counts only if the gap is this share of the rate of the rarer outcome
+TRIVIAL_MOVE = 0.005  # if correcting the slope moves scores by less on average, the slope does not matter
+SMALL = Small(AVERAGE_GAP.care, AVERAGE_FACTOR.no, SLOPE_FACTOR.no)  # if perfect calibration is not rejected
+SURELY_SMALL = Small(0.04, 1.12, 1.18)  # if it is rejected
+WIDEST_FACTOR = 1.5  # the data must rule out this factor between observed and predicted rate to say anything
 
 
 def findings_of(evidence: Evidence) -> list[Finding]:
-    """What speaks against one curve, the most serious first."""
+    """Return the findings against one curve, the most serious first."""
     if not evidence.rejected:
         return []
     rules: tuple[Callable[[Evidence], Finding | None], ...] = (
@@ -61,7 +61,7 @@ def findings_of(evidence: Evidence) -> list[Finding]:
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """The most serious first, otherwise in the order of the rules."""
+    """Sort findings, the most serious first, otherwise in the order of the rules."""
     return sorted(findings, key=lambda finding: finding.answer != "no, recalibrate first")
 
 
@@ -69,7 +69,7 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def average_is_wrong(evidence: Evidence) -> Finding | None:
-    """The average prediction differs from the observed rate by 0.05 or a factor of 1.15; by 0.1 or 1.25."""
+    """Check whether average prediction and observed rate differ by 0.05 or a factor 1.15 (care), 0.1 or 1.25 (no)."""
     average = evidence.average
     gap = Bounded(abs(average.gap.value), abs(average.gap.nearest_to(0)), math.inf)
     factor = _factor(evidence)
@@ -95,7 +95,7 @@ def average_is_wrong(evidence: Evidence) -> Finding | None:
 
 
 def range_is_wrong(evidence: Evidence) -> Finding | None:
-    """Ranges with 5 % of the rows together are wrong by 0.1 or a factor of 1.25; with 20 % of the rows."""
+    """Check whether ranges that are wrong by 0.1 or a factor of 1.25 hold 5 % of the rows (care), or 20 % (no)."""
     wrong = [one for one in evidence.ranges if _is_wrong(one, evidence, SHARE_OF_RATE.care)]
     if sum(one.share for one in wrong) < FAIR_SHARE.care:
         return None
@@ -108,7 +108,7 @@ def range_is_wrong(evidence: Evidence) -> Finding | None:
 
 
 def slope_is_wrong(evidence: Evidence) -> Finding | None:
-    """The calibration slope is below 0.8 or above 1.25; below 0.67 or above 1.5."""
+    """Check whether the calibration slope is outside 0.8 to 1.25 (care), or outside 0.67 to 1.5 (no)."""
     slope = evidence.slope
     if slope is None or evidence.moved_by_slope < min(TRIVIAL_MOVE, SHARE_OF_RATE.care * evidence.rarer_rate):
         return None
@@ -125,7 +125,7 @@ def slope_is_wrong(evidence: Evidence) -> Finding | None:
 
 
 def ece_is_large(evidence: Evidence) -> Finding | None:
-    """The ECE is above 0.05; above 0.10."""
+    """Check whether the ECE is above 0.05 (care), or above 0.10 (no)."""
     answer = None if evidence.ece is None else _asked(evidence.ece, ECE)
     if answer is None or evidence.ece is None:
         return None
@@ -135,7 +135,7 @@ def ece_is_large(evidence: Evidence) -> Finding | None:
 
 
 def grade(ece: Bounded) -> Grade | None:
-    """The guideline's word for an ECE; None where the interval reaches across a step."""
+    """Return the guideline's word for an ECE; None if its interval contains a limit of the guideline."""
     low, high = grade_of(ece.low), grade_of(ece.high)
     return low if low == high else None
 
@@ -145,7 +145,7 @@ def grade(ece: Bounded) -> Grade | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartEvidence:
-    """A class or a subgroup: what to call it, its share of the rows, and what is known of it."""
+    """A class or a subgroup: its name in words, its share of the rows, and the evidence on it."""
 
     name: str
     share: float
@@ -153,12 +153,12 @@ class PartEvidence:
 
 
 def class_is_wrong(parts: Sequence[PartEvidence]) -> Finding | None:
-    """The probabilities of a class are wrong by as much as calls for recalibration; of classes with most rows."""
+    """Check whether a class is wrong enough to call for recalibration (care), or classes with most rows are (no)."""
     return _part_is_wrong("class", parts, f"of {len(parts)} classes are as wrong")
 
 
 def subgroup_is_wrong(parts: Sequence[PartEvidence], total: int) -> Finding | None:
-    """The scores of a subgroup, one of so many, are wrong by as much as calls for recalibration."""
+    """Check whether a subgroup, out of a total, is wrong enough to call for recalibration (care)."""
     found = _part_is_wrong("subgroup", parts, f"of {total} subgroups are as wrong")
     return None if found is None else Finding(found.rule, "use with care", found.words)
 
@@ -181,7 +181,7 @@ def _part_is_wrong(rule: str, parts: Sequence[PartEvidence], others: str) -> Fin
 
 
 def recalibration_gains(fix: Fix | None) -> Finding | None:
-    """Recalibration lowers the log loss (the Brier score where that is infinite) by 2 % of it; by 10 %."""
+    """Check whether recalibration lowers the log loss (Brier score if that is infinite) by 2 % (care), or 10 % (no)."""
     if fix is None or not fix.changes:
         return None
     change = next((one for one in fix.changes if one.name == fix.score), None)
@@ -199,7 +199,7 @@ def recalibration_gains(fix: Fix | None) -> Finding | None:
 
 
 def answer_of(evidence: Evidence, findings: Sequence[Finding]) -> Answer:
-    """One of the five answers."""
+    """Return one of the five answers."""
     if findings:
         return findings[0].answer
     if evidence.rejected:
@@ -210,7 +210,7 @@ def answer_of(evidence: Evidence, findings: Sequence[Finding]) -> Answer:
 
 
 def is_surely_small(evidence: Evidence) -> bool:
-    """Whether the data rule out what would call for care: in the ECE, the average, the slope and wrong ranges."""
+    """Return whether the data rule out what would call for care: in the ECE, the average, the slope and the ranges."""
     average, slope, ece = evidence.average, evidence.slope, evidence.ece
     wrong = [one for one in evidence.ranges if abs(one.predicted - one.observed) >= RANGE_GAP / 2]
     if sum(one.share for one in wrong) >= FAIR_SHARE.care:
@@ -227,7 +227,7 @@ def is_surely_small(evidence: Evidence) -> bool:
 
 
 def has_too_little_data(evidence: Evidence) -> bool:
-    """Whether the ECE may be anything from excellent to moderate, or the average wrong by a factor of 1.5."""
+    """Return whether the ECE may be anything from excellent to moderate, or the average wrong by a factor of 1.5."""
     ece, ratio = evidence.ece, None if evidence.about_confidence else evidence.average.rarer
     if ece is not None and ece.low < ECE.care and ece.high >= ECE.no:
         return True
@@ -235,10 +235,10 @@ def has_too_little_data(evidence: Evidence) -> bool:
 
 
 def rows_needed(evidence: Evidence, n: int) -> int | None:
-    """About how many rows would tell good calibration from poor; None where these do.
+    """Return about how many rows would tell good calibration from poor; None if these do.
 
-    Intervals shrink with the root of the number of rows. That of the ECE has to become narrower than 0.05, that of the
-    observed over the predicted rate to lie within a factor of 1.25.
+    The width of intervals falls with the square root of the number of rows. The interval of the ECE must become
+    narrower than 0.05; that of the observed over the predicted rate must lie within a factor of 1.25.
     """
     ece, ratio = evidence.ece, None if evidence.about_confidence else evidence.average.rarer
     if not has_too_little_data(evidence):
@@ -257,14 +257,14 @@ def rows_needed(evidence: Evidence, n: int) -> int | None:
 
 
 def _asked(error: Bounded, limits: Limits) -> Alarm | None:
-    """What an error of this size asks for: its estimate passes the limit, and its near end half of it."""
+    """Return the answer for an error whose estimate reaches a limit, and the near end of its interval half of it."""
     if error.value >= limits.no and error.low >= limits.no / 2:
         return "no, recalibrate first"
     return "use with care" if error.value >= limits.care and error.low >= limits.care / 2 else None
 
 
 def _asked_factor(factor: Bounded | None, limits: Limits) -> Alarm | None:
-    """The same of a factor, half of which is half of what it exceeds 1 by."""
+    """Return the same for a factor, of which only the excess over 1 counts."""
     if factor is None:
         return None
     return _asked(Bounded(factor.value - 1, factor.low - 1, math.inf), Limits(limits.care - 1, limits.no - 1))
@@ -277,7 +277,7 @@ def _worse(*answers: Alarm | None) -> Alarm | None:
 
 
 def _factor(evidence: Evidence) -> Bounded | None:
-    """By which factor the rate of the rarer outcome is wrong, at least 1; None of confidences and of trivial gaps."""
+    """Return the factor, at least 1, by which the rarer outcome is wrong; None for confidences and trivial gaps."""
     found = evidence.average.rarer
     if evidence.about_confidence or abs(evidence.average.gap.value) < SHARE_OF_RATE.care * evidence.rarer_rate:
         return None
@@ -288,7 +288,7 @@ def _factor(evidence: Evidence) -> Bounded | None:
 
 
 def _is_wrong(one: Range, evidence: Evidence, share_of_rate: float) -> bool:
-    """Whether a range is surely wrong, by about 0.1 or a factor of 1.25 in the rate of the rarer outcome."""
+    """Return whether a range is certainly wrong, by about 0.1 or a factor of 1.25 in the rate of the rarer outcome."""
     gap = abs(one.predicted - one.observed)
     if gap >= RANGE_GAP and one.least >= RANGE_GAP / 2:
         return True

@@ -1,4 +1,4 @@
-"""The choices of an audit that its parts have in common, as one value."""
+"""The settings that all parts of an audit share."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from believable._types import Kind, Notion, Strategy
 
 @dataclass(frozen=True, slots=True)
 class AuditSettings:
-    """How calibration is looked at.
+    """How calibration is measured.
 
     Attributes
     ----------
     n_bins, strategy
         The bins of the headline.
     notion, pooled
-        Which probabilities it is about (None: the default), and whether several curves are put together.
+        Which probabilities the headline judges (None: the default), and whether several curves are pooled into one.
     pairs : bool
-        Whether the scores are confidences in an answer, and what happens is that it is right.
+        Whether the scores are confidences in an answer, and the outcomes whether it was right.
     level : float
-        Of the intervals.
+        The confidence level of the intervals.
     random_state : None, int or numpy Generator
+        Random seed, for reproducible results.
     """
 
     n_bins: int
@@ -34,16 +35,16 @@ class AuditSettings:
     random_state: Any
 
     def about_confidence(self, kind: Kind) -> bool:
-        """Whether the scores are confidences in an answer, or in a predicted class."""
+        """Return whether the scores are confidences in an answer, or in a predicted class."""
         notion = self.notion or ("confidence" if kind == "multiclass" else "binary")
         return self.pairs or notion in ("confidence", "top_label")
 
     @property
     def bins(self) -> dict[str, Any]:
-        """The choices of bins, as the options of a metric."""
+        """The settings of bins, as options of a metric."""
         return {"n_bins": self.n_bins, "strategy": self.strategy}
 
     @property
     def options(self) -> dict[str, Any]:
-        """The choices of bins and notion, as the options of a metric."""
+        """The settings of bins and notion, as options of a metric."""
         return self.bins | {"notion": self.notion, "pooled": self.pooled}

@@ -1,4 +1,4 @@
-"""`audit_models`: several models on the same rows, each audited, ranked by a proper score."""
+"""`audit_models`: audit several models on the same rows, and rank them by a proper score."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ def audit_models(
     clusters : array-like of shape (n,), optional
         Clusters of rows that belong together (patients, queries): the intervals allow for them.
     random_state : None, int or numpy Generator
-        With the same integer the same audits come out.
+        Random seed, for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        The weight of each row.
     **options
-        Those of `audit`: `n_bins`, `strategy`, `notion`, `pairs`, `by`, `fix`, `level`, ...
+        Options of `audit`, such as `n_bins`, `strategy`, `notion`, `pairs`, `by`, `fix` and `level`.
 
     Returns
     -------
@@ -110,7 +111,7 @@ def _refuse_other_rows(rows: Mapping[str, Predictions]) -> None:
             )
         if not np.array_equal(one.labels, expected.labels):
             raise InputError(
-                "{argument} are compared on the same rows, but the outcomes of {got!r} are not those of {first!r}",
+                "{argument} are compared on the same rows, but {got!r} and {first!r} have different outcomes",
                 argument="models",
                 got=name,
                 first=first,

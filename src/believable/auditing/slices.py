@@ -1,4 +1,4 @@
-"""The statistic that a page computes from: everything one can look at, as 840 cells each, within a budget."""
+"""The statistics behind the HTML report: 840 cells for every view it offers, within a budget."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from believable.predictions.view import View
 from believable.report.packed import PackedCells
 from believable.report.parts import Part, Slice, Stage
 
-# Characters of packed cells; script, style, tables, curves and map of a page take about 115,000 more.
+# Characters of packed cells; script, style, tables, curves and calibration map take about 115,000 more.
 PAGE_BUDGET = 170_000
 KIND_OF_ONE_SLICE = {"classes": "class", "subgroups": "subgroup", "classes within subgroups": "class within a subgroup"}
 
 
 class SliceKey(NamedTuple):
-    """One thing to look at, before it is counted."""
+    """One view of the report, before it is counted."""
 
     class_number: int | None
     column: str | None
@@ -25,7 +25,7 @@ class SliceKey(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What to call several of them."""
+        """The plural noun for views like this one."""
         if self.column is None:
             return "classes"
         return "subgroups" if self.class_number is None else "classes within subgroups"
@@ -34,10 +34,10 @@ class SliceKey(NamedTuple):
 def slices_of(
     stages: Mapping[Stage, AuditSource], view: View, parts: Sequence[Part], subgroups: Sequence[Part]
 ) -> tuple[tuple[Slice, ...], str]:
-    """The slices that fit, and what was left out, in words.
+    """Return the slices that fit, and a sentence on what was left out.
 
-    All rows come first, then the classes, then the subgroups, then classes within subgroups; of each, the worst first.
-    What a summary did not count is in no slice.
+    All rows come first, then the classes, the subgroups, and classes within subgroups; within each, the worst first.
+    There is no slice for what a summary did not count.
     """
     found: list[Slice] = []
     used, left, uncounted = 0, Counter[str](), Counter[str]()
@@ -55,7 +55,7 @@ def slices_of(
         found += made
     words = [
         f"{why}: {', '.join(f'{n:,} {kind if n > 1 else KIND_OF_ONE_SLICE[kind]}' for kind, n in counted.items())}."
-        for why, counted in (("Left out, so that the page stays small", left), ("Not in the summary", uncounted))
+        for why, counted in (("Left out to keep the page small", left), ("Not in the summary", uncounted))
         if counted
     ]
     return tuple(found), " ".join(words)
@@ -64,14 +64,14 @@ def slices_of(
 def _keys(source: AuditSource, parts: Sequence[Part], subgroups: Sequence[Part]) -> Iterator[SliceKey]:
     numbers = {source.class_name(k): k for k in range(source.n_classes)}
     classes = [numbers[part.name] for part in parts]
-    levels = sorted(subgroups, key=lambda part: -(part.low or 0))
+    worst_first = sorted(subgroups, key=lambda part: -(part.low or 0))
     yield SliceKey(None, None, None)
     for k in classes:
         yield SliceKey(k, None, None)
-    for part in levels:
+    for part in worst_first:
         yield SliceKey(None, part.column, part.name)
     for k in classes:
-        for part in levels:
+        for part in worst_first:
             yield SliceKey(k, part.column, part.name)
 
 

@@ -1,7 +1,7 @@
-"""What an audit is made from: rows, or the summary that was counted from them.
+"""The data of an audit: rows, or a summary of them.
 
-`source_of_audit` looks once at what `audit` and `verdict` were handed. From there on everything asks an `AuditSource`,
-which is either `RowSource` or `SummarySource` and answers the same questions.
+`source_of_audit` checks once what `audit` and `verdict` were called with. Everything after that reads an `AuditSource`:
+either a `RowSource` or a `SummarySource`, with the same methods.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from believable.stats import CellStats, ScoreSums, Summary
 from believable.stats.source import refuse_extras
 
 SUMMARIES_CANNOT_BE_COMPARED = (
-    "compare_with sets two models side by side row by row, and a summary has put all rows into cells: audit each by "
-    "itself, or compare them on a sample of rows"
+    "compare_with compares two models row by row, but a summary has no rows: audit each model by itself, or compare "
+    "them on a sample of rows"
 )
 
 
 class Event(NamedTuple):
-    """One class against the rest: what intervals and floors are asked of, and the number of rows that have it."""
+    """One class against the rest: its scores and outcomes, and the number of rows that have it."""
 
     pairs: Predictions | CellStats
     n: int
 
 
 class ClusteredRows(NamedTuple):
-    """Rows that come in clusters, and the cluster of each, numbered from 0."""
+    """Rows that come in clusters, and the cluster of each row, numbered from 0."""
 
     predictions: Predictions
     cluster: Ints
@@ -52,22 +52,22 @@ class ClusteredRows(NamedTuple):
 
 
 class AuditSource(ABC):
-    """What an audit asks of the predictions, whether it has their rows or a summary of them.
+    """What an audit needs to know about the predictions, from their rows or from a summary of them.
 
     Attributes
     ----------
     data : Predictions or Summary
         What metrics, curves, intervals and noise floors are computed from.
     clustered : ClusteredRows or None
-        The rows with their clusters; None where rows stand for themselves.
+        The rows with their clusters; None if no clusters were given.
     columns : mapping of str to ndarray, or None
-        The subgroup of each row, by column; None where the data hold their subgroups themselves.
+        The subgroup of each row, by column; None for a summary, which holds its subgroups itself.
     """
 
     __slots__ = ()
 
-    taken: ClassVar[str]  # what was read, in words, where the caller does not say
-    counted_in_cells: ClassVar[bool]  # whether cells stand for the rows
+    taken: ClassVar[str]  # what was read, in words, unless the caller says so
+    counted_in_cells: ClassVar[bool]  # whether the data are cells instead of rows
     data: Predictions | Summary
     clustered: ClusteredRows | None
     columns: Mapping[str, Array] | None
@@ -75,7 +75,7 @@ class AuditSource(ABC):
     @property
     @abstractmethod
     def sums(self) -> ScoreSums:
-        """The sums over all rows."""
+        """Sums over all rows."""
 
     @property
     @abstractmethod
@@ -85,17 +85,17 @@ class AuditSource(ABC):
     @property
     @abstractmethod
     def n_entries(self) -> int:
-        """Rows times classes of a matrix that every draw has to go through; 0 where there is no such matrix."""
+        """The number of entries of the score matrix, which every resample has to read; 0 if there is no matrix."""
 
     @property
     @abstractmethod
     def is_weighted(self) -> bool:
-        """Whether rows count differently."""
+        """Whether the rows have weights."""
 
     @property
     @abstractmethod
     def has_classes(self) -> bool:
-        """Whether each class can be looked at by itself."""
+        """Whether each class can be examined by itself."""
 
     @property
     @abstractmethod
@@ -104,59 +104,59 @@ class AuditSource(ABC):
 
     @abstractmethod
     def left_out(self) -> dict[str, int]:
-        """Rows that were dropped, by reason."""
+        """Return how many rows were dropped, by reason."""
 
     @abstractmethod
     def view(self, notion: Notion | None, pooled: bool) -> View:
-        """The view for a notion (None: the default), or an error where the notion does not fit."""
+        """Return the view for a notion (None: the default); raise if the notion does not fit."""
 
     @abstractmethod
     def too_coarse(self, n_bins: int, strategy: str) -> str:
-        """Why nothing can be said of single classes in such bins; "" where it can."""
+        """Say why single classes cannot be examined in such bins; "" if they can."""
 
     @abstractmethod
     def event(self, k: int) -> Event:
-        """One class against the rest, as one event."""
+        """Return one class against the rest, as one event."""
 
     @abstractmethod
     def subgroup(self, column: str, level: str) -> AuditSource | None:
-        """One subgroup; None where it cannot be told from the others."""
+        """Return the rows of one subgroup; None if they are not known."""
 
     @abstractmethod
     def page_cells(self, view: View) -> CellStats | None:
-        """The 840 cells of a view; None where they were not counted."""
+        """Return the 840 cells of a view; None if they were not counted."""
 
     @abstractmethod
     def page_cells_of_class(self, k: int) -> CellStats | None:
-        """The 840 cells of one class against the rest; None where they were not counted."""
+        """Return the 840 cells of one class against the rest; None if they were not counted."""
 
     @abstractmethod
     def score_range(self) -> tuple[float, float]:
-        """Below and above which no score of an event is."""
+        """Return bounds that no score of an event lies outside of."""
 
     @abstractmethod
     def heaps(self) -> Heaping | None:
-        """Whether the scores of an event, or the confidences, lie in heaps."""
+        """Return the heaps that the scores of an event, or the confidences, lie on; None if they do not."""
 
     @abstractmethod
     def remembering(self) -> AuditSource:
-        """The same, with data that keep what was counted from them until the audit is done."""
+        """Return the same source, with data that remember what was counted from them until the audit is done."""
 
     @abstractmethod
     def rows_to_recalibrate(self, random_state: Any) -> Predictions:
-        """Rows to choose and to judge a recalibration by."""
+        """Return the rows to choose and judge a recalibrator on."""
 
     @abstractmethod
     def recalibrated(self, predictions: Predictions) -> AuditSource:
-        """The same after recalibration, from rows with the scores that it led to."""
+        """Return a source like this one, of recalibrated rows."""
 
     @abstractmethod
     def beside(self, other: Any, actuals: Any, sample_weight: Any) -> tuple[Predictions, Predictions]:
-        """These predictions, and others for the same rows, checked."""
+        """Return these predictions, and others for the same rows, checked."""
 
     @property
     def kind(self) -> Kind:
-        """Whether it is about one event, classes, or independent labels."""
+        """Whether the scores are for one event, for classes, or for independent labels."""
         return self.data.kind
 
     @property
@@ -166,27 +166,27 @@ class AuditSource(ABC):
 
     @property
     def default_notion(self) -> Notion:
-        """What the headline is about where nothing was asked for."""
+        """The notion of the headline, if the caller asks for none."""
         return self.data.default_notion
 
     @property
     def effective_n(self) -> float:
-        """Rows of equal weight that tell as much."""
+        """The number of rows of equal weight that carry as much information."""
         sums = self.sums
         return sums.w**2 / sums.w2 / (sums.n_classes if sums.kind == "multilabel" else 1)
 
     @property
     def cluster(self) -> Ints | None:
-        """The cluster of each row; None where rows stand for themselves."""
+        """The cluster of each row; None if no clusters were given."""
         return None if self.clustered is None else self.clustered.cluster
 
     @property
     def n_clusters(self) -> int | None:
-        """The number of clusters; None where rows stand for themselves."""
+        """The number of clusters; None if no clusters were given."""
         return None if self.clustered is None else self.clustered.n_clusters
 
     def class_name(self, k: int) -> str:
-        """What to call class k."""
+        """Return the name of class k."""
         return self.data.class_name(k)
 
 
@@ -199,7 +199,7 @@ def source_of_audit(
     by: Any = None,
     pairs: bool = False,
 ) -> AuditSource:
-    """Check what an audit was handed: rows with their clusters and subgroups, or a summary fit for a report."""
+    """Check the data of an audit: rows with their clusters and subgroups, or a summary with suitable cells."""
     if isinstance(predictions, Summary):
         refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
         _check_cells(predictions)
@@ -208,13 +208,13 @@ def source_of_audit(
         source = SummarySource(with_columns(predictions, by))
         if clusters is not None:
             raise InputError(
-                "{argument} says which rows belong together, and a summary has put all rows into cells: audit the "
-                "rows, or a sample of whole clusters",
+                "{argument} says which rows belong together, but a summary has no rows: audit the rows, or a sample of "
+                "whole clusters",
                 argument="clusters",
             )
         return source
     rows = as_predictions(predictions, actuals, sample_weight)
-    if not pairs:  # a confidence of 0 or 1 may be just what was stated
+    if not pairs:  # somebody may well state confidences of 0 and 1 only
         _check.refuse_predicted_classes(rows.scores)
     columns = {} if by is None else columns_of(by, rows, predictions, sample_weight)
     cluster = cluster_of_rows(clusters, predictions, rows, sample_weight)
@@ -222,18 +222,18 @@ def source_of_audit(
 
 
 def _check_cells(summary: Summary) -> None:
-    """Raise unless the cells of a summary make up the bins of a report."""
+    """Raise unless the cells of a summary can be merged into those of the HTML report."""
     grids = [summary.cells_of().grid, *(one.grid for one in summary.cells if one.grid.spacing == "uniform")]
     for grid in grids:
         if grid.spacing != "uniform" or grid.n_cells % N_PAGE_CELLS:
             raise InputError(
-                f"an audit is made from uniform cells, as many as {N_PAGE_CELLS} or a multiple of it; the summary has "
+                f"an audit needs uniform cells, {N_PAGE_CELLS} or a multiple of that; the summary has "
                 f"{grid.n_cells:,} {grid.spacing} ones: count again with another layout"
             )
 
 
 def _refuse_predicted_classes(summary: Summary) -> None:
-    """Raise where every score, or confidence, was counted in the cell of exactly 0 or in that of exactly 1."""
+    """Raise if every score, or confidence, was counted in the cell of exactly 0 or in that of exactly 1."""
     cells = summary.cells_of()
     certain = np.isin(cells.index, (0, cells.grid.n_cells + 1)).all()
     if summary.kind != "multilabel" and certain and (cells.n.sum() > _check.MAX_ROWS_ALIKE or len(cells.index) > 1):
@@ -246,7 +246,7 @@ def _refuse_predicted_classes(summary: Summary) -> None:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSource(AuditSource):
-    """Rows, with the clusters that they come in and the subgroups that they belong to, where these are named."""
+    """Rows, with their clusters and subgroups, if these were given."""
 
     taken: ClassVar[str] = ""
     counted_in_cells: ClassVar[bool] = False
@@ -254,7 +254,7 @@ class RowSource(AuditSource):
     data: Predictions
     clustered: ClusteredRows | None = None
     columns: Mapping[str, Array] = field(default_factory=dict)
-    _rows_of: dict[tuple[str, str], Ints] = field(default_factory=dict)  # of the subgroups asked for so far
+    _rows_of: dict[tuple[str, str], Ints] = field(default_factory=dict)  # the subgroups asked for so far
 
     @property
     def sums(self) -> ScoreSums:
@@ -339,7 +339,7 @@ class RowSource(AuditSource):
             rival = other
         elif actuals is None:
             raise InputError(
-                "{argument} must be a Predictions too, where the predictions are one", argument="compare_with"
+                "{argument} must be a Predictions too, because the first argument is one", argument="compare_with"
             )
         else:
             rival = Predictions(other, actuals, sample_weight=sample_weight)
@@ -353,7 +353,7 @@ class RowSource(AuditSource):
         return self.data, rival
 
     def _column(self, k: int) -> Predictions:
-        """One class against the rest, as 1-D scores."""
+        """Return one class against the rest, as 1-D scores."""
         pairs = self.data.column(self.data.view("classwise"), k)
         return Predictions(pairs.score, np.asarray(pairs.outcome, np.int64), sample_weight=pairs.weight)
 
@@ -364,7 +364,7 @@ class RowSource(AuditSource):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SummarySource(AuditSource):
-    """What was counted from the rows of a stream, a large file or a table: it knows its subgroups, and no clusters."""
+    """A summary of a stream, a large file or a table: it has subgroups, but no clusters."""
 
     taken: ClassVar[str] = "the cells of a summary"
     counted_in_cells: ClassVar[bool] = True
@@ -407,7 +407,7 @@ class SummarySource(AuditSource):
         return View(notion, self.n_classes, pooled=pooled, multilabel=self.kind == "multilabel")
 
     def too_coarse(self, n_bins: int, strategy: str) -> str:
-        """Of many classes each is counted on a coarser grid, which makes up fewer numbers of bins."""
+        """Say why single classes cannot be examined: many classes have a coarser grid, which suits fewer bins."""
         if strategy != "uniform":
             return ""
         grids = [one.grid.n_cells for one in self.data.cells if one.view.n_strata > 1 and one.grid.n_cells % n_bins]
@@ -415,8 +415,8 @@ class SummarySource(AuditSource):
             return ""
         suit = ", ".join(str(bins) for bins in range(10, 31) if grids[0] % bins == 0)
         return (
-            f"Each class was counted in {grids[0]:,} cells, and {n_bins} bins are not made of whole ones: nothing is "
-            f"said of single classes. Bins that suit: {suit}."
+            f"Each class was counted in {grids[0]:,} cells, which cannot be merged into {n_bins} equal bins, so single "
+            f"classes were not examined. Numbers of bins that work: {suit}."
         )
 
     def event(self, k: int) -> Event:
@@ -437,7 +437,7 @@ class SummarySource(AuditSource):
         return self._cells_of_class(k).regrid(N_PAGE_CELLS) if self.has_classes else None
 
     def score_range(self) -> tuple[float, float]:
-        """The ends of the outermost cells; of several grids those that are closer together."""
+        """Return the ends of the outermost cells; of several grids, the tightest ones."""
         found = [_range_of_cells(cells) for cells in self.data.cells]
         return max(low for low, _ in found), min(high for _, high in found)
 
@@ -454,7 +454,7 @@ class SummarySource(AuditSource):
         return drawn_rows(self.data, random_state)
 
     def recalibrated(self, predictions: Predictions) -> RowSource:
-        return RowSource(predictions)  # rows that were drawn from the cells, whose subgroups are not known
+        return RowSource(predictions)  # rows drawn from the cells, whose subgroups are not known
 
     def beside(self, other: Any, actuals: Any, sample_weight: Any) -> tuple[Predictions, Predictions]:
         raise InputError(SUMMARIES_CANNOT_BE_COMPARED)
@@ -467,7 +467,7 @@ class SummarySource(AuditSource):
 
 
 def _range_of_cells(cells: CellStats) -> tuple[float, float]:
-    """The ends of the outermost cells; where all scores of such a cell are the same, that score."""
+    """Return the ends of the outermost cells; if all scores of such a cell are the same, that score."""
     upper = cells.grid.upper_edges()
     alone = holds_one_score(cells)
     low = float(upper[max(cells.index[0] - 1, 0)])

@@ -1,4 +1,4 @@
-"""Two models on the same rows: the numbers of both, and their differences with intervals."""
+"""Two models on the same rows: the metrics of both, and the differences with intervals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from believable.predictions import Predictions
 from believable.report.parts import COMPARISON_DRAWS, Versus
 
 COMPARED_METRICS = ("ece", "smece", "brier", "nll", "auc", "acc")
-# Rows times classes: beyond, what has to be computed anew for each draw gets fewer of them.
+# Rows times classes: with more, a metric that has to be recomputed for each draw gets fewer draws.
 MAX_ENTRIES_WITH_ALL_DRAWS = 200_000
 COSTLY_COMPARISON_DRAWS = 100
 
@@ -29,21 +29,23 @@ def versus(
     level: float = 0.95,
     random_state: Any = 0,
 ) -> tuple[Versus, ...]:
-    """Each metric of both models, with the interval of the difference, first less second (`compare`).
+    """Compute metrics of both models, with the interval of the difference, first minus second (`compare`).
 
     Parameters
     ----------
     a, b : Predictions
-        Of the same rows.
+        The predictions of both models for the same rows.
     metrics : sequence of str, optional
-        Names or aliases. Left out: ECE, smooth ECE, Brier score, log loss, AUC and accuracy, as far as they exist for
-        these predictions.
+        Names or aliases. By default ECE, smooth ECE, Brier score, log loss, AUC and accuracy, as far as they are
+        defined for these predictions.
     options : dict, optional
-        Bins and notion, for the metrics that know them.
+        Bins and notion, for the metrics that have these options.
     cluster : ndarray, optional
         The cluster of each row.
     level : float
+        The confidence level of the intervals.
     random_state : None, int or numpy Generator
+        Random seed, for reproducible results.
 
     Returns
     -------
@@ -67,7 +69,7 @@ def versus(
                 n_resamples=COSTLY_COMPARISON_DRAWS if costly else COMPARISON_DRAWS,
                 random_state=random_state,
             )
-        except UndefinedError:  # the AUC of one class, say: nothing to compare
+        except UndefinedError:  # such as the AUC when all outcomes are the same
             if asked:
                 raise
             continue

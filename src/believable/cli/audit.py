@@ -286,9 +286,9 @@ def _audit_models(files: Sequence[Path], names: Sequence[str], settings: Setting
         console.print() if i else None
         show_section(console, section)
     if settings.full and not settings.quiet:
-        for one in found:
+        for each in found:
             console.print()
-            show_audit(console, one, full=True)
+            show_audit(console, each, full=True)
     console.print() if written else None
     for sentence in written:
         say(console, sentence)

@@ -114,14 +114,14 @@ def _sizes(points: Points) -> Float64s:
 def _outcomes(points: Points, rate: Float64s, n: int, rng: np.random.Generator) -> tuple[Float64s, Float64s]:
     """Return the weights, and sums of w y with outcomes drawn at the given rates."""
     size = _sizes(points)
-    happened = rng.binomial(size.astype(np.int64), rate, (n, len(rate)))
-    return points.w, points.w * (happened / size)
+    occurred = rng.binomial(size.astype(np.int64), rate, (n, len(rate)))
+    return points.w, points.w * (occurred / size)
 
 
 def _rows_and_outcomes(points: Points, rate: Float64s, n: int, rng: np.random.Generator) -> tuple[Float64s, Float64s]:
     """Return the weights of rows drawn with replacement, and sums of w y with new outcomes for them."""
     size = _sizes(points)
     drawn = rng.multinomial(int(size.sum()), size / size.sum(), n)
-    happened = rng.binomial(drawn, rate)
+    occurred = rng.binomial(drawn, rate)
     each = points.w / size
-    return each * drawn, each * happened
+    return each * drawn, each * occurred

@@ -50,7 +50,7 @@ class Line:
 
     @property
     def sound(self) -> Array:
-        """Whether the maximum was found and the two coefficients can be told apart."""
+        """Whether the maximum was found and the two coefficients can be distinguished."""
         information = self.fit.information
         first, both, second = information[..., 0, 0], information[..., 0, 1], information[..., 1, 1]
         largest = np.sqrt(1 - MIN_INDEPENDENCE) * np.sqrt(first) * np.sqrt(second)

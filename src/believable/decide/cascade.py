@@ -24,14 +24,14 @@ MAX_COST = 1e100  # the highest cost allowed, so that sums over rows stay finite
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cascade:
-    """A cut on the confidence of a fast model: rows at or below it go to a slow one.
+    """A threshold on the confidence of a fast model: rows at or below it go to a slow one.
 
     Attributes
     ----------
     cut : float
         Rows with a confidence of at most this go to the slow model; 0 routes none.
     cost : float
-        Mean cost per row with that cut, on the rows that it was chosen on.
+        Mean cost per row with that threshold, on the rows that it was chosen on.
     cost_fast_only, cost_slow_only : float
         Mean cost per row if one model answers every row. With the slow model alone, the fast one is not run.
     routed : float
@@ -44,11 +44,11 @@ class Cascade:
         Error rate of the fast model on the rows it keeps, and of the slow model on the rows routed to it; NaN where
         there are none.
     theoretical_cut : float
-        The best cut if the scores are calibrated: 1 - slow_error - cost_slow / cost_error, at least 0.
+        The best threshold if the scores are calibrated: 1 - slow_error - cost_slow / cost_error, at least 0.
     theoretical_cost : float
-        The mean cost per row of that cut on these rows.
+        The mean cost per row of that threshold on these rows.
     fresh_cost : float
-        Mean cost per row by cross-fitting: each row is routed by a cut chosen on other rows.
+        Mean cost per row by cross-fitting: each row is routed by a threshold chosen on other rows.
     saving : Interval
         The cost of the cheaper single model minus `fresh_cost`, with its interval.
     cheaper : {"fast", "slow"}
@@ -58,7 +58,7 @@ class Cascade:
     n : int
         The number of rows.
     curve : CostCurve
-        The cost at every cut.
+        The cost at every threshold.
     """
 
     cut: float
@@ -86,7 +86,7 @@ class Cascade:
         return self.saving.low > 0
 
     def route(self, predictions: Any) -> Array:
-        """Return which rows go to the slow model: True where the confidence is at most the cut.
+        """Return which rows go to the slow model: True where the confidence is at most the threshold.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Cascade:
             first = f"Route {share} to the slow model. {cost}"
         ends = f"{100 * self.saving.level:.4g} % interval {self.saving.low:+.4g} to {self.saving.high:+.4g}"
         saved = f"a saving of {self.saving.value:+.4g} over the {self.cheaper} model alone ({ends})"
-        says = f"On rows not used to choose the cut it costs {self.fresh_cost:.4g} per row, {saved}."
+        says = f"On rows not used to choose the threshold it costs {self.fresh_cost:.4g} per row, {saved}."
         if self.pays:
             second = f"The cascade pays off. {says}"
         elif self.saving.high < 0:
@@ -129,7 +129,7 @@ class Cascade:
             errors += f" ({_percent(self.kept_error)} on rows kept, {_percent(self.routed_error)} on rows routed)"
         third = f"{errors}; fast model alone {_percent(self.fast_error)}, slow model alone {_percent(self.slow_error)}."
         fourth = (
-            f"If the scores were calibrated, the best cut would be {self.theoretical_cut:.4g}; here it costs "
+            f"If the scores were calibrated, the best threshold would be {self.theoretical_cut:.4g}; here it costs "
             f"{self.theoretical_cost:.4g} per row."
         )
         return [first, second, third, fourth]
@@ -159,28 +159,28 @@ def cascade(
     """Choose when a fast model answers and when rows go to a slow one, at the lowest expected cost.
 
     The fast model is run on every row. Where its confidence c, max(p, 1 - p) or the largest probability of a row, is at
-    most a cut t, the slow model is run too, and its answer is used. The mean cost per row is
+    most a threshold t, the slow model is run too, and its answer is used. The mean cost per row is
 
         C(t) = cost_fast + mean of (cost_slow + cost_error * slow is wrong  where c <= t,
                                     cost_error * fast is wrong              elsewhere).
 
-    The cut is the confidence at which this is lowest on the given rows, or 0, which routes none; in ties, the lowest.
-    Rows of equal confidence (0.93 and 1 - 0.07 are equal) go the same way. For comparison, the fast model alone costs
-    C(0), and the slow model alone cost_slow + cost_error * (its error rate). The latter is less than routing all rows,
-    because the fast model is not run.
+    The threshold is the confidence at which this is lowest on the given rows, or 0, which routes none; in ties, the
+    lowest. Rows of equal confidence (0.93 and 1 - 0.07 are equal) go the same way. For comparison, the fast model alone
+    costs C(0), and the slow model alone cost_slow + cost_error * (its error rate). The latter is less than routing all
+    rows, because the fast model is not run.
 
     If the scores are calibrated, no data are needed: a row with confidence c is wrong with probability 1 - c, so
-    routing it pays off when (1 - c) cost_error > cost_slow + slow_error * cost_error, and the cut is
-    1 - slow_error - cost_slow / cost_error. It is reported beside the cut from the data. With an over-confident model
-    it routes too few rows. (It assumes that the slow model is wrong equally often whatever the confidence of the fast
-    one.)
+    routing it pays off when (1 - c) cost_error > cost_slow + slow_error * cost_error, and the threshold is
+    1 - slow_error - cost_slow / cost_error. It is reported beside the threshold from the data. With an over-confident
+    model it routes too few rows. (It assumes that the slow model is wrong equally often whatever the confidence of the
+    fast one.)
 
-    The lowest cost is optimistic, because the cut is chosen on the rows it is measured on. So the saving is
-    cross-fitted: each fold is routed by a cut chosen on the other folds. The saving over each model alone is a mean
-    over rows (over clusters, with `clusters`) with its own interval. The saving over the cheaper model takes the
+    The lowest cost is optimistic, because the threshold is chosen on the rows it is measured on. So the saving is
+    cross-fitted: each fold is routed by a threshold chosen on the other folds. The saving over each model alone is a
+    mean over rows (over clusters, with `clusters`) with its own interval. The saving over the cheaper model takes the
     smaller of the two values, and the smaller ends, so that choosing the cheaper one afterwards is not optimistic
     either. Standard errors allow for one more error (or one cluster of errors) than observed. In simulations with 100
-    to 2,000 rows, 95 % intervals contained the true saving of the cut 89 to 96 % of the time.
+    to 2,000 rows, 95 % intervals contained the true saving of the threshold 89 to 96 % of the time.
 
     Parameters
     ----------
@@ -204,6 +204,7 @@ def cascade(
     random_state : None, int or numpy Generator
         Random seed for the folds. Pass an integer for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------

@@ -48,8 +48,8 @@ def rounded(values: Floats, like: Floats) -> Floats:
 def equalled_confidence(scores: Floats, end: np.ufunc) -> Floats:
     """Return confidences; with two outcomes, those equal up to rounding become their least or largest (`end`).
 
-    The result is always one of the confidences themselves, so that a rule such as "at least the cut" keeps all of them
-    or none.
+    The result is always one of the confidences themselves, so that a rule such as "at least the threshold" keeps all of
+    them or none.
     """
     sure = confidence(scores)
     if scores.ndim == 2 and scores.shape[1] > 2:

@@ -1,4 +1,4 @@
-"""The cost of a cascade: prices, the errors of both models, and the cost at every cut."""
+"""The cost of a cascade: prices, the errors of both models, and the cost at every threshold."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Prices(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CostCurve:
-    """The mean cost per row at every cut, from routing no rows to routing all.
+    """The mean cost per row at every threshold, from routing no rows to routing all.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class CascadeRows:
         return "fast" if self.mean(self.fast_only(prices)) <= self.mean(self.slow_only(prices)) else "slow"
 
     def cascaded(self, prices: Prices, cut: float) -> Float64s:
-        """Return the cost of each row with a cut."""
+        """Return the cost of each row with a threshold."""
         return np.where(self.sure <= cut, prices.fast + self.slow_only(prices), self.fast_only(prices))
 
     def curve(self, prices: Prices) -> CostCurve:

@@ -42,6 +42,7 @@ class DecisionCurve:
     n : int
         The number of rows.
     level : float
+        Confidence level of the intervals.
     """
 
     threshold: Float64s
@@ -111,6 +112,7 @@ def net_benefit(
     predictions : array-like of shape (n,), or Predictions
         P(y = 1); of a matrix with two columns, the second.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     thresholds : array-like, optional
         Thresholds in [0, 1); by default 0.01, 0.02, …, 0.99. Look at those that make sense in your field; do not choose
         them from the data.
@@ -122,8 +124,11 @@ def net_benefit(
         mistake do not show that mistakes are impossible. Where no row (or every row) is treated, the share of rows that
         would be (or would not be) may still be a few in n, with any rate.
     n_resamples : int
+        Number of resampled data sets.
     random_state : None, int or numpy Generator
+        Random seed, for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------
@@ -194,7 +199,7 @@ def _benefits(sums: list[Float64s], t: Float64s) -> tuple[Float64s, Float64s, Fl
 
 
 def _exact_ends(kept: Kept, n_cuts: Ints, target: Float64s, t: Float64s, level: float) -> tuple[Float64s, Float64s]:
-    """Return the ends of q (rate - target) / (1 - t), with q the share of rows that the first cuts keep.
+    """Return the ends of q (rate - target) / (1 - t), with q the share of rows that the first thresholds keep.
 
     This is the gain over treating no one if the treated rows are kept, rate is that of events and the target is t. It
     is the gain over treating everyone if the untreated rows are kept, rate is that of non-events and the target is

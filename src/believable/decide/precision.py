@@ -1,4 +1,4 @@
-"""Confidence in a precision: exact binomial probabilities and bounds, and the rows kept at every cut."""
+"""Confidence in a precision: exact binomial probabilities and bounds, and the rows kept at every threshold."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _fewest(hits: Callable[[int], float], target: float, confidence: float, low:
     return low
 
 
-# --- the rows kept at every cut, from the highest score down, and their effective number ------------------------------
+# --- the rows kept at every threshold, from the highest score down, and their effective number -----------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)

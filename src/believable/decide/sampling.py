@@ -45,6 +45,7 @@ def uncertainty_sample(
     random_share : float
         Share of the n rows to draw at random from the remaining rows, rounded to a whole number (halves up).
     random_state : None, int or numpy Generator
+        Random seed, for reproducible results.
 
     Returns
     -------

@@ -26,7 +26,7 @@ class RiskCoverage:
     Attributes
     ----------
     cut : ndarray
-        The distinct confidences, highest first: answer rows with a confidence of at least the cut.
+        The distinct confidences, highest first: answer rows with a confidence of at least the threshold.
     n : ndarray
         The number of rows answered.
     coverage, risk : ndarray
@@ -38,6 +38,7 @@ class RiskCoverage:
     excess : float
         `area - best` (E-AURC): the part due to the order of the confidences. 0 is best.
     level : float
+        Confidence level of the intervals.
     best_coverage, best_risk : ndarray
         The curve of that best order, at no more than 500 points.
     """
@@ -110,14 +111,19 @@ def selective(
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), or Predictions
+        Scores of one event, or one column of probabilities per class.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     clusters : array-like of shape (n,), optional
         The cluster of each row; clusters are resampled as a whole.
     level : float
         Confidence level of the bootstrap interval of the area.
     n_resamples : int
+        Number of resampled data sets.
     random_state : None, int or numpy Generator
+        Random seed, for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------

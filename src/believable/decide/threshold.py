@@ -1,4 +1,4 @@
-"""The lowest cut with a guaranteed precision."""
+"""The lowest threshold with a guaranteed precision."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ MAX_CUTS_OF_CURVE = 1000  # enough for a plot
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CutCurve:
-    """The rows kept at each cut, highest first: every distinct score, or about 1,000 spread evenly over the rows.
+    """The rows kept at each threshold, highest first: every distinct score, or about 1,000 spread evenly over the rows.
 
     Attributes
     ----------
     cut : ndarray
+        The thresholds.
     n : ndarray
-        The number of rows with a score of at least the cut.
+        The number of rows with a score of at least the threshold.
     share, precision, recall : ndarray
         Share of the weight that is kept; share of positives among the kept; share of the positives that is kept.
     lower : ndarray
-        Lower bound of the precision at each cut, considered alone.
+        Lower bound of the precision at each threshold, considered alone.
     """
 
     cut: Float64s
@@ -44,18 +45,18 @@ class CutCurve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Threshold:
-    """A cut with a guaranteed precision: use the rows with `score >= cut`.
+    """A threshold with a guaranteed precision: use the rows with `score >= cut`.
 
     Attributes
     ----------
     cut : float
-        The cut; infinite where no cut has the guarantee, so that no row is kept.
+        The threshold; infinite where no threshold has the guarantee, so that no row is kept.
     target, confidence : float
         The precision and the confidence that were requested.
     precision : float
         Share of positives among the kept rows (by weight); NaN where no row is kept.
     lower : float
-        The one-sided Clopper–Pearson bound at this cut, which had to reach the target. What is guaranteed is the
+        The one-sided Clopper–Pearson bound at this threshold, which had to reach the target. What is guaranteed is the
         target.
     share, n_kept : float, int
         The share of the weight that is kept, and the number of rows.
@@ -66,11 +67,11 @@ class Threshold:
     least : int
         The number of rows that must be kept to guarantee the target, if there is no mistake among them.
     start : int
-        The number of rows kept by the cut that was tested first; 0 if there are too few to test any.
+        The number of rows kept by the threshold that was tested first; 0 if there are too few to test any.
     notion : str
         The kind of score: "binary", "confidence", …
     curve : CutCurve
-        The rows kept at every cut.
+        The rows kept at every threshold.
     """
 
     cut: float
@@ -89,7 +90,7 @@ class Threshold:
 
     @property
     def is_found(self) -> bool:
-        """Whether a cut with the guarantee was found."""
+        """Whether a threshold with the guarantee was found."""
         return self.cut < math.inf
 
     def lines(self) -> list[str]:
@@ -103,9 +104,10 @@ class Threshold:
                 f"It keeps {self.n_kept:,} of {self.n:,} rows ({100 * self.share:.3g} %), with {what} "
                 f"{self.precision:.4f} (lower bound {self.lower:.4f}), and {100 * self.recall:.3g} % of {right}.",
             ]
-        first = f"No cut guarantees {promise}."
+        first = f"No threshold guarantees {promise}."
         if not self.start:
-            return [first, f"Even without a mistake this takes {self.least:,} rows above the cut; there are too few."]
+            few = f"Even without a mistake this takes {self.least:,} rows above the threshold; there are too few."
+            return [first, few]
         at = int(np.searchsorted(self.curve.n, self.start))
         found, lower = self.curve.precision[at], self.curve.lower[at]
         lines = [
@@ -114,7 +116,7 @@ class Threshold:
         ]
         needed = rows_needed_for_precision(found, self.target, self.confidence)
         if needed is not None:
-            lines.append(f"At that {what}, about {needed:,} rows above the cut would be needed.")
+            lines.append(f"At that {what}, about {needed:,} rows above the threshold would be needed.")
         return lines
 
     def __str__(self) -> str:
@@ -135,14 +137,14 @@ def threshold_for(
     clusters: Any = None,
     sample_weight: Any = None,
 ) -> Threshold:
-    """Find the lowest cut such that rows with a score of at least the cut have a guaranteed precision.
+    """Find the lowest threshold at which the rows with a score of at least that have a guaranteed precision.
 
     The guarantee: if this is repeated with new data each time, the true precision of rows with `score >= cut` is below
-    the target at most a share 1 - confidence of the time. It holds although the cut is chosen on the same rows. Cuts
-    are tested from the highest score downwards, each by the exact one-sided Clopper–Pearson bound at level
+    the target at most a share 1 - confidence of the time. It holds although the threshold is chosen on the same rows.
+    Thresholds are tested from the highest score downwards, each by the exact one-sided Clopper–Pearson bound at level
     `confidence`, until one fails, and the last that passed is used (a fixed sequence of tests needs no correction for
-    their number). A cut never separates equal scores. The scores need not be calibrated, but new rows must be like
-    these.
+    their number). A threshold never separates equal scores. The scores need not be calibrated, but new rows must be
+    like these.
 
     The first test is at a number of rows that does not depend on the outcomes. With m the fewest rows that could pass
     (29 for 0.9 and 0.95), it is the fewest that could pass with floor(sqrt(n / m)) - 1 mistakes among them. So one
@@ -152,7 +154,7 @@ def threshold_for(
     ----------
     predictions, actuals
         Arrays, or a `Predictions`. For a matrix the score is the confidence in the predicted class and precision the
-        accuracy of the rows kept. For the rows *below* a cut, pass 1 - p and 1 - y.
+        accuracy of the rows kept. For the rows *below* a threshold, pass 1 - p and 1 - y.
     precision : float
         The target, strictly between 0 and 1.
     confidence : float
@@ -162,6 +164,7 @@ def threshold_for(
     clusters : array-like of shape (n,), optional
         The cluster (patient, query) of each row.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------
@@ -171,13 +174,13 @@ def threshold_for(
     Notes
     -----
     Rows are assumed to be independent given their scores. The guarantee is exact for the expected precision of the rows
-    that are kept. It is exact for the precision of new rows if that does not rise again as the cut is lowered past the
-    first test; where it does, the guarantee still held in simulations.
+    that are kept. It is exact for the precision of new rows if that does not rise again as the threshold is lowered
+    past the first test; where it does, the guarantee still held in simulations.
 
-    With weights or clusters the count above a cut is not binomial. Then the bound uses the effective number of rows,
-    p (1 - p) / V for the variance V of their precision between clusters, with one cluster of typical size added that is
-    wrong throughout, and at most (sum w)^2 / sum w^2. This is an approximation. Clusters without a mistake count as one
-    row each. Soft labels count as rates of as many rows, which is conservative.
+    With weights or clusters the count above a threshold is not binomial. Then the bound uses the effective number of
+    rows, p (1 - p) / V for the variance V of their precision between clusters, with one cluster of typical size added
+    that is wrong throughout, and at most (sum w)^2 / sum w^2. This is an approximation. Clusters without a mistake
+    count as one row each. Soft labels count as rates of as many rows, which is conservative.
 
     References
     ----------
@@ -194,8 +197,8 @@ def threshold_for(
     Keep rows with a score of at least 0.7: this guarantees a precision of at least 0.8 with 95 % confidence. It keeps
     300 of 999 rows (30 %), with precision 0.8400 (lower bound 0.8010), and 52.2 % of the positives.
     >>> print(threshold_for(p[-20:], y[-20:]))
-    No cut guarantees a precision of at least 0.9 with 95 % confidence. Even without a mistake this takes 29 rows above
-    the cut; there are too few.
+    No threshold guarantees a precision of at least 0.9 with 95 % confidence. Even without a mistake this takes 29 rows
+    above the threshold; there are too few.
     """
     target = _check.level(precision, "precision")
     confidence = _check.level(confidence, "confidence")
@@ -203,8 +206,8 @@ def threshold_for(
     view = source.view(notion, r=r)
     if view.n_strata > 1:
         raise InputError(
-            "{notion=} has {n_strata} sets of scores, each with its own cut: pass the column of one class and whether "
-            "that class occurred",
+            "{notion=} has {n_strata} sets of scores, each with its own threshold: pass the column of one class and "
+            "whether that class occurred",
             notion=view.notion,
             argument="notion",
             n_strata=view.n_strata,
@@ -236,14 +239,14 @@ def threshold_for(
 
 
 def _first_test(kept: Kept, least: int, target: float, confidence: float) -> int | None:
-    """Return which cut is tested first; None if even rows without a mistake would be too few."""
+    """Return which threshold is tested first; None if even rows without a mistake would be too few."""
     mistakes = max(math.isqrt(int(kept.independent[-1] / least)) - 1, 0)
     enough = kept.independent >= rows_at_least(mistakes, target, confidence) - 1e-9
     return int(np.argmax(enough)) if enough.any() else None
 
 
 def _last_passed(kept: Kept, first: int, target: float, confidence: float) -> int | None:
-    """Return the last cut that passes, going down from the first; None if the first one fails."""
+    """Return the last threshold that passes, going down from the first; None if the first one fails."""
     effective, rate = kept.effective[first:], kept.rate[first:]
     passed = chance_of_as_many(effective * rate, effective, target) <= 1 - confidence
     n_passed = len(passed) if passed.all() else int(np.argmin(passed))

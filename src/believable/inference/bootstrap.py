@@ -218,8 +218,8 @@ def _resampled_points(points: Points, n_draws: int, rng: np.random.Generator) ->
         drawn = rng.poisson(size, (n_draws, *size.shape)) * each
         return np.asarray(drawn.sum(axis=1)), np.asarray(drawn[:, 1], np.float64)
     rate = points.rate
-    happened = points.n * rate
-    chance = np.stack([points.n - happened, happened]) / points.n.sum()
+    occurred = points.n * rate
+    chance = np.stack([points.n - occurred, occurred]) / points.n.sum()
     m = rng.multinomial(int(points.n.sum()), np.maximum(chance, 0).ravel(), n_draws).reshape(n_draws, 2, -1)
     weight = points.w / points.n
     return m.sum(axis=1) * weight, m[:, 1] * weight

@@ -79,7 +79,7 @@ def residuals_by_unit(source: Predictions, cells: Cells, unit: Ints, n_units: in
 
 
 def residuals_of_clusters(source: Predictions, view: View, cluster: Ints, last_scores: Float64s) -> Any:
-    """Sums of w (y - p) by (cluster, group of scores), as a sparse matrix; groups end at their last scores."""
+    """Return the sums of w (y - p) by (cluster, group of scores), as a sparse matrix; groups end at `last_score`."""
     from scipy.sparse import coo_array
 
     score, outcome, weight, _, _ = source.all_pairs(view)

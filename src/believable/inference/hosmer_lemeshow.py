@@ -55,7 +55,7 @@ def hosmer_lemeshow(
     in_sample : bool
         Whether the predictions were fitted to these outcomes.
     groups : {"quantile", "type7"}
-        How the scores are cut. "quantile" makes the quantile bins used everywhere in this package: equal scores stay
+        How the groups are made. "quantile" makes the quantile bins used everywhere in this package: equal scores stay
         together, and boundaries are scores. "type7" cuts at interpolated quantiles, as R's `hoslem.test` does; R keeps
         `n_groups` - 2 degrees of freedom even if ties leave fewer groups.
     notion, r

@@ -24,7 +24,7 @@ from believable.metrics import METRICS
 Method = Literal["auto", "inversion", "percentile", "bca"]
 METHODS = ("auto", "inversion", "percentile", "bca")
 WIDENED_BY_TIED_CLASSES = 2**0.5  # classes of one row exclude each other, which at most doubles an error's variance
-MAX_DRAWS_FOR_LEVEL = 100_000  # beyond, a level is as good as the draws tell
+MAX_DRAWS_FOR_LEVEL = 100_000  # a high level needs more draws, but gets no more than this
 POINTS_OF_TEST, MAX_POINTS_OF_TEST = 200, 1000  # scores are merged into about this many points while a test is inverted
 
 

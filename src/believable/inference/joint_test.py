@@ -1,8 +1,8 @@
-"""One test of perfect calibration made of several, with the level held over all of them together.
+"""A joint test of perfect calibration, made of several tests with one level for all of them together.
 
-Each way of looking at calibration is blind to something: the ECE to a small error that runs through all scores, the
-average to errors that cancel, bins to what happens within them. So the same simulated outcomes are looked at in every
-way at once, and the smallest p-value is compared with the smallest p-values of the simulations (Westfall and Young).
+Each test misses something: the ECE a small error in the same direction everywhere, the average errors that cancel, bins
+whatever averages out within them. So every test is applied to the same simulated outcomes, and the smallest p-value is
+compared with the smallest p-values of the simulations (Westfall and Young).
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from believable._types import Array, Float64s, Ints
 from believable.inference.cells import matched
 from believable.stats.source import Points
 
-GROUPS_OF_SCORES = 200  # neighbouring scores are put together into at most so many
-BINS_OF_TEST = 10  # of equal weight
-NEAREST_TO_CERTAIN = 1e-6  # scores nearer to 0 or 1 have the logit of this
+GROUPS_OF_SCORES = 200  # neighbouring scores are merged into at most this many
+BINS_OF_TEST = 10  # bins of equal weight
+NEAREST_TO_CERTAIN = 1e-6  # scores closer to 0 or 1 are clipped to this before the logit is taken
 WAYS_OF_LOOKING = ("average", "slope and intercept", "Kuiper", "bins", "worst bin")
 
 
 @dataclass(frozen=True, slots=True)
 class JointTest:
-    """Whether scores are perfectly calibrated, by several tests together.
+    """The result of a joint test of perfect calibration.
 
     Attributes
     ----------
     p_value : float
-        The probability that a perfectly calibrated model shows as much in any of the tests.
+        The probability that a perfectly calibrated model shows a p-value as small in any of the tests.
     strongest : str
         The test with the strongest evidence.
     at_least : float
-        A lower bound of the calibration error, the mean of |observed - predicted|: what the tests show beyond what they
-        need to reject. 0 where perfect calibration is not rejected.
+        A lower bound of the calibration error, the mean of |observed - predicted|: how far the tests exceed what they
+        need to reject. 0 if perfect calibration is not rejected.
     """
 
     p_value: float
@@ -44,16 +44,16 @@ class JointTest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreGroups:
-    """Neighbouring scores put together, so that outcomes can be drawn for them.
+    """Neighbouring scores merged into groups, so that outcomes can be drawn for them.
 
     Attributes
     ----------
     score, last_score : ndarray
-        The mean score of each group, and the largest.
+        The mean and the largest score of each group.
     w, size, wy : ndarray
-        Weight, effective number of rows, and weighted outcomes.
+        The weight, the effective number of rows, and the weighted outcomes of each group.
     variance : ndarray
-        Variance of the weighted outcomes of each group if the scores are calibrated.
+        The variance of the weighted outcomes of each group if the scores are calibrated.
     """
 
     score: Float64s
@@ -65,7 +65,7 @@ class ScoreGroups:
 
     @classmethod
     def of(cls, points: Points, most: int = GROUPS_OF_SCORES) -> ScoreGroups:
-        """Put the points of one curve together, into at most `most` groups."""
+        """Merge the points of one curve into at most `most` groups."""
         merged, last = points.merged(most)
         ends = np.searchsorted(points.score, last, side="right")
         variance = np.diff(np.concatenate([[0.0], np.cumsum(points.variance)])[np.append(0, ends)])
@@ -74,19 +74,19 @@ class ScoreGroups:
 
     @property
     def excess(self) -> Float64s:
-        """Outcomes less what was predicted, in each group, rounded as for drawn outcomes: equal ones are ties."""
+        """Observed minus predicted outcomes of each group, rounded like drawn ones so that equal ones are ties."""
         return np.asarray(self.w * (self.wy / self.w - self.score))
 
     @property
     def logit(self) -> Float64s:
-        """The logit of the mean score of each group, of scores that are not quite certain."""
+        """The logit of the mean score of each group, with scores of 0 and 1 clipped."""
         p = np.clip(self.score, NEAREST_TO_CERTAIN, 1 - NEAREST_TO_CERTAIN)
         return np.asarray(np.log(p) - np.log1p(-p))
 
     def drawn_excess(self, n_draws: int, design: float, rng: np.random.Generator) -> Float64s:
-        """What calibrated outcomes add to what is predicted, for each draw and group.
+        """Draw outcomes with the scores as rates, and return observed minus predicted for each draw and group.
 
-        `design` is how many times larger their variance is than that of independent rows: so many share an outcome.
+        `design` is the factor by which their variance exceeds that of independent rows: so many rows share an outcome.
         """
         rate = np.broadcast_to(self.score, (n_draws, len(self.score)))
         size = np.maximum(self.size / design, 1.0)
@@ -101,14 +101,16 @@ def joint_test(points: Points, alpha: float, n_draws: int, rng: np.random.Genera
     Parameters
     ----------
     points : Points
+        The points of the curve.
     alpha : float
         The level at which perfect calibration is rejected, for the lower bound.
     n_draws : int
-        Simulated data sets.
+        The number of simulated data sets.
     rng : numpy Generator
+        The source of randomness.
     added : sparse matrix of shape (clusters, groups), optional
-        What each cluster adds to the excess of each group of scores, where rows come in clusters. Their signs are
-        tossed as well, and the larger p-value counts.
+        What each cluster contributes to the excess of each group of scores, if rows come in clusters. The test is then
+        repeated with random signs of these contributions, and the larger p-value counts.
     """
     unit = float(points.total / points.n.sum())  # so that a common factor of all weights changes nothing
     points = replace(points, w=points.w / unit, wy=points.wy / unit, w2=points.w2 / unit**2, w2y=points.w2y / unit**2)
@@ -127,7 +129,7 @@ def joint_test(points: Points, alpha: float, n_draws: int, rng: np.random.Genera
 
 
 def _design(points: Points, groups: ScoreGroups, added: Any) -> float:
-    """How many times larger the variance of outcomes is than that of independent rows of these weights; at least 1.
+    """Return the factor by which the variance of outcomes exceeds that of independent rows of equal weight; at least 1.
 
     Rows of a cluster in one group of scores may share their outcome, and weights may depend on it.
     """
@@ -144,7 +146,7 @@ def _design(points: Points, groups: ScoreGroups, added: Any) -> float:
 
 
 def _compared(groups: ScoreGroups, drawn: Float64s, covariance: Array, alpha: float) -> JointTest:
-    looks, units = _looks(groups, np.vstack([groups.excess, drawn]), covariance)  # the first column: what was observed
+    looks, units = _looks(groups, np.vstack([groups.excess, drawn]), covariance)  # the first column is the observed one
     ascending = np.sort(looks, axis=1)
     at_least_as_far = looks.shape[1] - np.array(
         [np.searchsorted(row, one * (1 - 1e-9), side="left") for row, one in zip(ascending, looks, strict=True)]
@@ -155,19 +157,20 @@ def _compared(groups: ScoreGroups, drawn: Float64s, covariance: Array, alpha: fl
     strongest = WAYS_OF_LOOKING[int(chance[:, 0].argmin())]
     if p_value > alpha:
         return JointTest(float(p_value), strongest, 0.0)
-    # Each test rejects where it is seen this seldom, so that all together do at the level.
-    seldom = np.quantile(smallest, alpha, method="lower")
-    needed = np.array([np.quantile(row, 1 - seldom, method="higher") for row in looks])
+    # Each test rejects p-values up to this one, so that all tests together have the level alpha.
+    each = np.quantile(smallest, alpha, method="lower")
+    needed = np.array([np.quantile(row, 1 - each, method="higher") for row in looks])
     with np.errstate(invalid="ignore"):
         beyond = np.nan_to_num(units * (looks[:, 0] - needed), nan=0.0, posinf=0.0)
     return JointTest(float(p_value), strongest, float(max(beyond.max(), 0.0)))
 
 
 def _looks(groups: ScoreGroups, excess: Float64s, covariance: Array) -> tuple[Float64s, Float64s]:
-    """How far each row of `excess` is from 0 in each way of looking, and what one unit of that is in the mean gap.
+    """Return the statistic of each test for each row of `excess`, and the mean gap that one unit of it implies.
 
-    All but the line are sums of gaps, and the mean gap cannot be smaller than these. That of slope and intercept is the
-    largest of a weighted sum of gaps over its standard error; the mean gap times the largest weight is at least that.
+    All statistics except that of the line are sums of gaps, and the mean gap cannot be smaller than these. The
+    statistic of slope and intercept is the largest ratio of a weighted sum of gaps to its standard error; the mean gap
+    times the largest weight is at least that.
     """
     by = np.stack([np.ones_like(groups.logit), groups.logit])
     line, spread = excess @ by.T, by @ covariance @ by.T
@@ -186,6 +189,6 @@ def _looks(groups: ScoreGroups, excess: Float64s, covariance: Array) -> tuple[Fl
 
 
 def _bins(groups: ScoreGroups) -> Ints:
-    """Where the bins of about equal weight begin."""
+    """Return the first group of each bin, with bins of about equal weight."""
     share = (np.cumsum(groups.w) - groups.w / 2) / groups.w.sum()
     return np.unique(np.searchsorted(share, np.arange(BINS_OF_TEST) / BINS_OF_TEST).clip(max=len(share) - 1))

@@ -42,8 +42,8 @@ def noise_of_pairs(cells: Cells, n_draws: int, rng: np.random.Generator) -> tupl
     def scaled(rate: Float64s | None, again: np.random.Generator) -> tuple[Float64s, Float64s | None]:
         if rate is None:
             return calibrated, None
-        happened = cells.w * (cells.conf + times * (rate - cells.conf))
-        return happened + unit * np.sqrt(cells.variance(rate)), None
+        occurred = cells.w * (cells.conf + times * (rate - cells.conf))
+        return occurred + unit * np.sqrt(cells.variance(rate)), None
 
     return _variance_of_gaps(cells), scaled
 

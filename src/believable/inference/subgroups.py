@@ -248,13 +248,13 @@ def subgroups(
     found = []
     for column, name, made, rows in parts:
         part = made()
-        question, (n, mean_score, happened) = ask(metric, part, options=options), _means(part)
+        question, (n, mean_score, observed) = ask(metric, part, options=options), _means(part)
         try:
             within = None if cluster is None else _several(cluster[rows])
             ends = interval(metric, part, clusters=within, **chosen)
             floor = noise_floor(metric, part, options=options, n_resamples=n_draws, random_state=rng)
         except UndefinedError as reason:
-            found.append(Subgroup(column, name, n, mean_score, happened, *(None,) * 7, False, None, str(reason)))
+            found.append(Subgroup(column, name, n, mean_score, observed, *(None,) * 7, False, None, str(reason)))
             continue
         p_value, error = floor.p_value, as_error(question)
         if within is not None and error is not None and p_value is not None:
@@ -262,7 +262,7 @@ def subgroups(
         numbers = (ends.value, ends.low, ends.high, ends.estimate, floor.mean, p_value, None)
         visible = detectable(question, n_resamples, rng)
         note = NOTE_OF_ONE_CLUSTER if cluster is not None and within is None else ends.note
-        found.append(Subgroup(column, name, n, mean_score, happened, *numbers, False, visible, note))
+        found.append(Subgroup(column, name, n, mean_score, observed, *numbers, False, visible, note))
     title = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
     return Subgroups(tuple(_adjusted(found, rate)), title, level, rate, overall)
 

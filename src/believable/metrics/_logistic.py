@@ -32,13 +32,13 @@ def normal_quantile(level: float) -> float:
 def as_counts(points: Points) -> Points | None:
     """Count every row once; None unless all rows have the same weight and outcomes are 0 or 1."""
     rows, n, w = points.n.astype(np.float64), int(points.n.sum()), float(points.w.sum())
-    counts, happened = points.w * (n / w), points.wy * (n / w)
-    whole = np.rint(happened)
+    counts, occurred = points.w * (n / w), points.wy * (n / w)
+    whole = np.rint(occurred)
     if float(points.w2.sum()) * n > w * w * (1 + EXCESS_OF_EQUAL_WEIGHTS) or np.any(
         np.abs(counts - rows) > ROUNDING_OF_COUNTS * rows
     ):
         return None
-    if np.any(np.abs(happened - whole) > ROUNDING_OF_COUNTS * rows):
+    if np.any(np.abs(occurred - whole) > ROUNDING_OF_COUNTS * rows):
         return None
     both = (points.wy > 0) & (points.wy < points.w)
     if np.any(both & ((whole <= 0) | (whole >= rows))):  # a rate close to 0 or 1 must not be rounded to it

@@ -95,8 +95,8 @@ def _of_rows(rows: Predictions) -> list[float]:
         return [_one(rows.scores[:, 1], (rows.labels == 1).astype(np.float64), weight, None)]
     values = []
     for k in range(rows.n_classes):
-        happened = rows.labels[:, k] if rows.kind == "multilabel" else rows.labels == k
-        values.append(_one(np.ascontiguousarray(rows.scores[:, k]), happened.astype(np.float64), weight, k))
+        occurred = rows.labels[:, k] if rows.kind == "multilabel" else rows.labels == k
+        values.append(_one(np.ascontiguousarray(rows.scores[:, k]), occurred.astype(np.float64), weight, k))
     return values
 
 

@@ -277,6 +277,7 @@ def instead_of(name: Any, others: Mapping[str, Metric] = MappingProxyType({})) -
     Parameters
     ----------
     name : str
+        The unknown name.
     others : mapping of str to Metric
         Further names of metrics, as `plain_metric_name` writes them.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def draw_cascade(value: Cascade, ax: Axes) -> Axes:
-    """Draw the cost against the share routed, the two models alone, the chosen cut and the theoretical one."""
+    """Draw the cost against the share routed, the two models alone, the chosen threshold and the theoretical one."""
     curve = value.curve
     best = curve.cheapest
     theory = int(np.searchsorted(curve.cut, value.theoretical_cut, side="right")) - 1
@@ -33,9 +33,9 @@ def draw_cascade(value: Cascade, ax: Axes) -> Axes:
         ax.axhline(cost, color=TOO_LOW, lw=0.8, ls=(0, (1, 2)), zorder=1)
         label = f"{name.capitalize()} model alone: {cost:.4g}"
         ax.plot([where], [cost], marker, ms=6.5, color=TOO_LOW, zorder=5, clip_on=False, label=label)
-    words = f"Theoretical cut {value.theoretical_cut:.3g}: {value.theoretical_cost:.4g}"
+    words = f"Theoretical threshold {value.theoretical_cut:.3g}: {value.theoretical_cost:.4g}"
     ax.plot([x[theory]], [curve.cost[theory]], "D", ms=7, mfc="none", mec=INK, zorder=5, clip_on=False, label=words)
-    words = f"Chosen cut {value.cut:.3g}: {value.cost:.4g}"
+    words = f"Chosen threshold {value.cut:.3g}: {value.cost:.4g}"
     ax.plot([x[best]], [curve.cost[best]], "o", ms=8, color=FLAG, zorder=6, clip_on=False, label=words)
     _frame(ax, [curve.cost, curve.promised, np.array([value.cost_fast_only, value.cost_slow_only])])
     return ax
@@ -50,7 +50,7 @@ def _frame(ax: Axes, costs: list[Any]) -> None:
 
 
 def title_of(value: Cascade) -> str:
-    """Return what is routed, and what that saves on rows that did not choose the cut."""
+    """Return what is routed, and what that saves on rows that were not used to choose the threshold."""
     saving = value.saving
     share = f"{100 * value.routed:.3g} %" if value.routed else "none"
     ends = f"{100 * saving.level:.4g} % interval {saving.low:+.3g} … {saving.high:+.3g}"
@@ -83,16 +83,16 @@ def plot_cascade(
 
     The line begins with the fast model alone and ends where both are asked about every row. The dashed line is the cost
     expected from the scores: it lies below where the fast model is over-confident. The saving in the title is measured
-    on rows that did not choose the cut.
+    on rows that did not choose the threshold.
 
     Parameters
     ----------
     predictions : Cascade, Predictions or array-like
-        What `cascade` found, or what it is to be computed from.
+        The result of `cascade`, or the predictions to compute it from.
     actuals, cost_fast, cost_slow, cost_error, slow, slow_error, cv, clusters, level, random_state, sample_weight
         As in `cascade`; leave them out for a `Cascade`.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     title : str, optional

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PANEL_INCHES, LARGE_PANEL_INCHES = 2.3, 3.0
 MAX_LARGE_PANELS = 3
 MAX_COLUMNS = 5
-LETTERS_PER_INCH = 10  # of a title
+LETTERS_PER_INCH = 10  # letters of a title that fit into an inch
 
 
 def plot_classwise_reliability(
@@ -48,13 +48,13 @@ def plot_classwise_reliability(
     predictions, actuals, n_bins, strategy, sample_weight, edges
         As in `expected_calibration_error`, for a matrix of probabilities.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     classes : sequence of int, optional
         The classes to show, in this order.
     max_classes : int
         If there are more and none were chosen, those with the largest calibration error are shown, worst first.
     n_columns : int, optional
-        The number of panels in a row. Left out: at most five, with rows of about the same length.
+        The number of panels in a row; by default at most five, with rows of about the same length.
     level : float
         Confidence level of the intervals.
 
@@ -88,12 +88,12 @@ def plot_classwise_reliability(
         ax.set(xlabel="", ylabel="")
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
-        ax.tick_params(labelbottom=position + n_columns >= len(shown))  # also above a place that is left empty
+        ax.tick_params(labelbottom=position + n_columns >= len(shown))  # also above an empty panel
     for ax in axes[len(shown) :]:
         ax.remove()
     x_label, y_label = axis_labels("classwise", binned=True)
     lowest = axes[(n_lines - 1) * n_columns : len(shown)]
-    middle = lowest[(len(lowest) - 1) // 2]  # the legend of a figure would lie over its label
+    middle = lowest[(len(lowest) - 1) // 2]  # because a figure legend would cover the label
     middle.set_xlabel(x_label, fontsize=10, x=0.5 if len(lowest) % 2 else 1.1)
     figure.supylabel(y_label, fontsize=10, color=INK)
     _common_legend(figure)
@@ -132,7 +132,7 @@ def _common_legend(figure: Figure) -> None:
         found.values(),
         found.keys(),
         loc="outside lower left",
-        borderaxespad=0.2,  # a layout leaves room for the legend itself, and none around it
+        borderaxespad=0.2,  # because a layout leaves room for the legend, but none around it
         fontsize=8.5,
         frameon=False,
         ncols=min(4, 1 + int(figure.get_figwidth() / 2.6)),

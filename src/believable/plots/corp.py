@@ -53,11 +53,15 @@ class CorpDiagram:
     consistency, confidence : Curve or None
         The same curve with the band around the diagonal, and with that around itself.
     parts : CorpDecomposition
+        The parts of the score.
     score : {"brier", "log"}
         What was split into parts.
     histogram : ScoreHistogram
+        The histogram of the scores.
     notion : str
+        Which pairs of score and outcome are drawn.
     n : int
+        The number of rows.
     limit : float
         Where the axes end.
     """
@@ -111,8 +115,8 @@ class CorpDiagram:
 def draw_corp(value: CorpDiagram | Mapping[str, CorpDiagram], ax: Axes, *, name: str = "") -> Axes:
     """Draw the isotonic curve of one model or several by name, the bands, and the diagonal.
 
-    The curve is thick where scores are pooled, with dots at scores that stand alone. Of two models the confidence bands
-    are drawn, of more the lines alone.
+    The curve is thick where scores are pooled, with dots at scores that are not. For two models the confidence bands
+    are drawn; for more, only the lines.
     """
     models = {name: value} if isinstance(value, CorpDiagram) else dict(value)
     limit = max(one.limit for one in models.values())
@@ -216,8 +220,9 @@ def plot_corp_diagram(
         A dict of up to eight models is drawn in one diagram, with confidence bands for up to two; its values may be
         (scores, labels) pairs too.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     show_histogram : bool
         Whether the histogram of the scores is drawn below.
     ax : matplotlib Axes, optional
@@ -234,6 +239,7 @@ def plot_corp_diagram(
     notion, r : optional
         As in `expected_calibration_error`; one that keeps no classes or ranks apart.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
     limit : float, optional
         Where both axes end; if left out, at 1, or earlier where all scores (and the rates of 99 % of the weight) are
         small.
@@ -258,7 +264,7 @@ def plot_corp_diagram(
     _check.choice(show_histogram, (True, False), "show_histogram")
     n_models = len(predictions) if isinstance(predictions, Mapping) else 1
     drawn: Bands | None = band
-    if n_models > 1 and band is not None:  # a band that is not drawn need not be computed
+    if n_models > 1 and band is not None:  # a band that is not drawn is not computed
         drawn = "confidence" if n_models <= MAX_MODELS_WITH_BANDS and band != "consistency" else None
     rng = generator(random_state)
 

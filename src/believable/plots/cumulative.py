@@ -51,7 +51,9 @@ class CumulativeDifferences:
     p_value : float
         The p-value of the Kuiper test.
     notion : str
+        Which pairs of score and outcome are drawn.
     n : int
+        The number of rows.
     """
 
     share: Float64s
@@ -174,9 +176,11 @@ def plot_cumulative_differences(
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), Predictions or CellStats
+        Scores of one event, or one column of probabilities per class, or cells of them.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     notion, r : optional
@@ -184,6 +188,7 @@ def plot_cumulative_differences(
     n_resamples, random_state
         For the p-value of the Kuiper test, where it is found by resampling; see `kuiper_test`.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
     title : str, optional
         A first line for the title.
 

@@ -104,7 +104,7 @@ def _lines(groups: Sequence[Subgroup]) -> list[tuple[str, Subgroup | None]]:
 
 
 def _ends(value: Subgroups, groups: list[Subgroup]) -> tuple[float, float]:
-    """Return the ends of the axis: all that is drawn, with room; from 0 for what cannot be less."""
+    """Return the ends of the axis: they include everything drawn, with a margin; 0 if values cannot be negative."""
     numbers = [value.overall.low, value.overall.high, value.overall.estimate]
     numbers += [x for g in groups for x in (g.value, g.low, g.high, g.estimate, g.floor) if x is not None]
     finite = np.array([x for x in numbers if np.isfinite(x)] or [0.0])
@@ -147,11 +147,11 @@ def plot_subgroup_forest(
     Parameters
     ----------
     predictions : Subgroups, Predictions or array-like
-        What `subgroups` found, or what it is to be computed from.
+        The result of `subgroups`, or the predictions to compute it from.
     actuals, by, metric, options, level, rate, n_resamples, random_state, sample_weight
         As in `subgroups`; leave them out for a `Subgroups`.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     max_groups : int

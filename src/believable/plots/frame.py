@@ -1,4 +1,4 @@
-"""What the pictures of curves share: one set of scores, gathered once, and the frame a curve is drawn in."""
+"""Shared code of the plots of curves: the scores, read once, and the frame that a curve is drawn in."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MAX_POINTS_DRAWN = 2000  # of a line; more cannot be seen
+MAX_POINTS_DRAWN = 2000  # points of a line; more would not be visible
 MAX_TITLE_LINES_IN_SMALL_PANEL = 3
-SMALL_SCORES_END = 0.25  # if no score and hardly a rate is above, the frame ends before 1
+SMALL_SCORES_END = 0.25  # if no score and hardly any rate is above this, the frame ends before 1
 ROUND_MULTIPLES = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
@@ -112,7 +112,7 @@ def square_frame(ax: Axes, notion: str, limit: float, *, binned: bool = False) -
     """Set up equal axes, of scores and of rates."""
     x_label, y_label = axis_labels(notion, binned=binned)
     ax.set(xlim=(0, limit), ylim=(0, limit), xlabel=x_label, ylabel=y_label)
-    # What hangs below needs the room there; beside other panels the title and the legend need that to the right.
+    # Room below is left for the histogram; next to other panels, room to the right is left for title and legend.
     ax.set_aspect("equal", adjustable="box", anchor="N" if is_own(ax) else "NW")
     plain(ax)
 
@@ -137,7 +137,7 @@ def draw_intervals(
 
 
 def beside(ax: Axes, y: float, words: str, colour: str, points: float) -> None:
-    """Write words to the right of an ax, ending so many points from it."""
+    """Write words to the right of an ax, ending at a distance from it in points."""
     ax.annotate(
         words,
         (1, y),
@@ -202,10 +202,13 @@ class Drawing:
     Attributes
     ----------
     ax : matplotlib Axes
+        The ax to draw on.
     own : bool
         Whether the figure was made for it.
     title : str or None
+        The first line of the title.
     save_path : path or None
+        The file to save to.
     """
 
     ax: Axes

@@ -38,8 +38,9 @@ class ScoreHistogram:
     edges : ndarray of shape (bins, 2)
         Lower (open) and upper (closed) end of each bin; the first also owns 0.
     weight : ndarray
+        The weight in each bin.
     total : float
-        The weight of all; more than that of the bins where they end before the largest score.
+        The weight of all scores; more than that of the bins if they end before the largest score.
     """
 
     edges: Float64s
@@ -114,7 +115,9 @@ class ConfidenceHistogram:
     edges, share : ndarray
         Bins of equal width and the share of the weight in each.
     accuracy, mean_confidence : float
+        The two numbers, which calibration makes equal.
     n : int
+        The number of rows.
     """
 
     edges: Float64s
@@ -180,7 +183,7 @@ def plot_confidence_histogram(
     n_bins : int
         Bars of equal width between 0 and 1.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     title : str, optional

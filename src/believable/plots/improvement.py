@@ -44,7 +44,7 @@ def plot_improvement(
     n_bins, strategy, notion, r, edges
         As in `expected_calibration_error`.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     level : float
         Confidence level of the intervals of the bins.
     title : str, optional

@@ -35,9 +35,11 @@ class MetricBar:
     Attributes
     ----------
     name : str
+        The name of the metric.
     interval : Interval or None
-        With the value; None where the metric is undefined.
+        The interval, with the value; None if the metric is undefined.
     floor : NoiseFloor or None
+        The noise floor.
     note : str
         Why there is no value.
     """
@@ -152,11 +154,13 @@ def plot_metrics(
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), Predictions, BinStats, CellStats or Summary
+        Scores of one event, one column of probabilities per class, or a statistic of them.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     metrics : iterable of str
         Names or aliases of errors, which are 0 at best. One that is undefined here has its reason in place of a bar.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     n_bins : int, optional
@@ -168,6 +172,7 @@ def plot_metrics(
     n_resamples, random_state
         As in `interval` and `noise_floor`.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
     title : str, optional
         A first line for the title.
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 Framed = TypeVar("Framed", bound="HasLimit")
 KEPT_ON_AX = "_believable_models"  # the attribute of an ax that remembers its models, for the next call
-PAIR = 2  # scores and labels
-MAX_MODELS_WITH_BANDS = 2  # more bands than that lie over each other
+PAIR = 2  # a pair holds scores and labels
+MAX_MODELS_WITH_BANDS = 2  # more bands would overlap
 
 
 class HasLimit(Protocol):
-    """What is drawn of a model, in a frame that ends somewhere."""
+    """The drawn values of a model, with the end of their axes."""
 
     @property
     def limit(self) -> float:
@@ -103,7 +103,7 @@ def _source_of_one(one: Any, actuals: Any, sample_weight: Any) -> Source:
 
 def _few_enough(n: int) -> None:
     if n > len(MODEL_COLOURS):
-        raise InputError(f"at most {len(MODEL_COLOURS)} models can be told apart in one picture, got {n}")
+        raise InputError(f"at most {len(MODEL_COLOURS)} models can be distinguished in one picture, got {n}")
 
 
 @dataclass(frozen=True, eq=False)

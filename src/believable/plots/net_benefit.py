@@ -111,7 +111,7 @@ def plot_net_benefit(
     actuals, thresholds, clusters, level, n_resamples, random_state, sample_weight
         As in `net_benefit`.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     title : str, optional

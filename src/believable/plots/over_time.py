@@ -83,8 +83,9 @@ def plot_calibration_over_time(
     Parameters
     ----------
     history : History or CalibrationMonitor
+        The windows of a stream, or the monitor that counted them.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     title : str, optional

@@ -1,4 +1,4 @@
-"""A figure that shows itself in a notebook; apart, because matplotlib is imported only where something is drawn."""
+"""A figure that notebooks display; in its own file, because matplotlib is imported only when something is drawn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 
 class Picture(Figure):
-    """A figure that a notebook shows, once, whether or not pyplot knows it.
+    """A figure that a notebook displays exactly once, whether or not pyplot knows it.
 
     IPython shows a plain Figure only once pyplot has drawn one, or after `%matplotlib inline`; otherwise it would print
     `<Figure size 480x600 with 1 Axes>`. Where it does know how, it does not ask for the PNG.

@@ -128,25 +128,25 @@ def plot_ranking(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw the first rows of a risk-aware ranking: their intervals, what ranked them, and their places by score alone.
+    """Draw the first rows of a risk-aware ranking: their intervals, adjusted scores, and ranks by score alone.
 
-    To the left, lines lead from each row's place by score to its place now; those that end at the foot have left the
-    first rows, or come from behind them.
+    To the left, lines lead from each row's rank by score to its new rank; those that end at the bottom have left the
+    first rows, or come from below them.
 
     Parameters
     ----------
     predictions : Ranking, Predictions or array-like
-        What `risk_aware_rank` found, or what it is to be computed from.
+        The result of `risk_aware_rank`, or the predictions to compute it from.
     variance, interval, aversion, clusters
         As in `risk_aware_rank`; leave them out for a `Ranking`.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     top : int
         The number of rows, from 1 to 60; in a small panel, as many as fit.
     query : int
         Which query, numbered from 0 as they first appear in clusters.
     names : sequence, optional
-        What to call each row; its number otherwise.
+        The names of the rows; by default their numbers.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure; the two orders stand to its left.
     title : str, optional

@@ -48,9 +48,11 @@ class Reliability:
     Attributes
     ----------
     table : ReliabilityTable
+        The bins.
     ece, mce : float
         The errors of the same bins.
     notion, strategy : str
+        Which pairs of score and outcome are drawn, and how the bins were made.
     histogram : ReliabilityTable or ScoreHistogram
         Bins of equal width for the histogram of scores; the table itself where only a statistic was given.
     limit : float
@@ -252,7 +254,7 @@ def plot_reliability_diagram(
     actuals, n_bins, strategy, notion, r, threshold, pooled, sample_weight, edges
         As in `expected_calibration_error`, for every model.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     show_histogram : bool
         Whether the histogram of the scores is drawn below.
     ax : matplotlib Axes, optional
@@ -267,7 +269,7 @@ def plot_reliability_diagram(
     level : float
         Confidence level of the intervals.
     limit : float, optional
-        Where the axes end. Left out: at 1, or at a round number above the bins where all scores are small.
+        Where the axes end; by default at 1, or earlier, at a round number, if all scores are small.
     title : str, optional
         A first line for the title.
 

@@ -1,7 +1,7 @@
-"""The room that an ax has in its figure: how large the words may be, and how everything stays inside.
+"""The space that an ax has in its figure: how large the text may be, and how everything stays inside.
 
-A picture is more than its ax: a title above, a histogram and a legend below, words beside. In a figure of several
-panels all of that has to stay within the panel, or it lies over its neighbour.
+A plot is more than its ax: it has a title above, a histogram and a legend below, text beside it. In a figure of several
+panels, all of that has to stay within the panel, or it would cover its neighbour.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SMALLEST_SCALE = 0.7
 PIXELS_BETWEEN_PANELS = 4
 PASSES = 2
 OUTER_MARGIN = 0.13  # the share of a figure that labels at its edge may take; matplotlib leaves at most 0.125
-WIDE_PANEL = 1.2  # a panel so many times as wide as high has room beside a square ax
+WIDE_PANEL = 1.2  # a panel this many times as wide as high has room beside a square ax
 AT_THE_EDGE = 0.25  # words of the figure itself that lie within this share of it are at its edge
 MIN_SHARE_OF_CELL = 0.15  # an ax never gets narrower or lower than this, however much is written around it
 
@@ -163,7 +163,7 @@ def width_right_of(ax: Axes, start: Axes | None = None) -> float:
 
 
 def wrapped(ax: Axes, text: str, size: float, width: float) -> str:
-    """Return the text with line breaks where a line would be wider than so many pixels."""
+    """Return the text, with line breaks where a line would be wider than a number of pixels."""
     probe = ax.text(0, 0, "", fontsize=size)
 
     def fits(words: str) -> bool:
@@ -217,7 +217,7 @@ def legend_outside(ax: Axes, under: Axes | None = None, columns: int = 1) -> Leg
 
 
 def has_room_beside(ax: Axes) -> bool:
-    """Whether a square ax has a panel so much wider than high that words fit to its right."""
+    """Return whether the panel of a square ax is wide enough for words to its right."""
     if is_own(ax) or ax.get_aspect() == "auto" or ax.get_subplotspec() is None:
         return False
     cell = cell_of(ax)

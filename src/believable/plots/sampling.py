@@ -111,15 +111,15 @@ def plot_uncertainty_sample(
 ) -> Figure:
     """Draw a histogram of the scores, with the rows that `uncertainty_sample` takes marked.
 
-    For one event the scores are P(y = 1), and the sample lies around 1/2; for classes they are what the strategy looks
-    at.
+    For one event the scores are P(y = 1), and the sample lies around 1/2; for classes they are the measure of certainty
+    that the strategy uses.
 
     Parameters
     ----------
     predictions, n, strategy, random_share, random_state
-        As in `uncertainty_sample`; with the same integer random_state the rows are the same.
+        As in `uncertainty_sample`; the same integer random_state gives the same rows.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     title : str, optional

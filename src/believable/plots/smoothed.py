@@ -60,12 +60,17 @@ class SmoothedCalibration:
     Attributes
     ----------
     curve : Curve
+        The curve.
     method : {"local", "kernel", "logistic"}
+        How the curve was estimated.
     summary : str
         The error, or for the logistic curve its two numbers, with the settings.
     histogram : ScoreHistogram
+        The histogram of the scores.
     notion : str
+        Which pairs of score and outcome are drawn.
     n : int
+        The number of rows.
     limit : float
         Where the axes end.
     """
@@ -199,7 +204,7 @@ def plot_smoothed_calibration(
 ) -> Figure:
     """Draw the smoothed calibration curve of one model or several, and a histogram of the scores below.
 
-    The band holds at each point by itself, and does not account for the bias of smoothing.
+    The band is pointwise, and does not account for the bias of smoothing.
 
     Parameters
     ----------
@@ -207,8 +212,9 @@ def plot_smoothed_calibration(
         A dict of up to eight models is drawn in one diagram, with bands for up to two; its values may be
         (scores, labels) pairs too.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     show_histogram : bool
         Whether the histogram of the scores is drawn below.
     ax : matplotlib Axes, optional
@@ -227,6 +233,7 @@ def plot_smoothed_calibration(
     notion, r : optional
         As in `expected_calibration_error`; one that keeps no classes or ranks apart.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
     limit : float, optional
         Where both axes end; if left out, at 1, or earlier where all scores (and the rates of 99 % of the weight) are
         small.

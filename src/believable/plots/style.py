@@ -124,5 +124,5 @@ def by_name(predictions: Any, compute: Callable[[Any], Any], *kinds: type) -> di
     if not several:
         raise InputError("there are no models to draw: the dict is empty")
     if len(several) > len(MODEL_COLOURS):
-        raise InputError(f"at most {len(MODEL_COLOURS)} models can be told apart in one picture, got {len(several)}")
+        raise InputError(f"at most {len(MODEL_COLOURS)} models can be distinguished in one picture, got {len(several)}")
     return {str(name): one if isinstance(one, kinds) else compute(one) for name, one in several.items()}

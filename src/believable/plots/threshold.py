@@ -1,4 +1,4 @@
-"""The cut with a guaranteed precision: what every cut keeps, and the lower bound of its precision."""
+"""The threshold with a guaranteed precision: what every threshold keeps, and the lower bound of its precision."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 def draw_threshold(value: Threshold, ax: Axes) -> Axes:
-    """Draw precision, its lower bound and the target over the share of rows kept, with the cut that was chosen."""
+    """Draw precision, its lower bound and the target over the share of rows kept, with the chosen threshold."""
     curve = value.curve
     what, score = ("accuracy", "confidence") if value.notion == "confidence" else ("precision", "score")
     x = 100 * curve.share
-    sure = f"Lower bound ({100 * value.confidence:.4g} % at each cut)"
+    sure = f"Lower bound ({100 * value.confidence:.4g} % at each threshold)"
     ax.fill_between(x, curve.lower, curve.precision, color=BAR, alpha=0.35, lw=0, zorder=1)
     ax.plot(x, curve.precision, color=INK, lw=1.6, zorder=3, label=f"{what.capitalize()} of the rows kept")
     ax.plot(x, curve.lower, color=TOO_LOW, lw=1.3, zorder=3, label=sure)
@@ -35,7 +35,7 @@ def draw_threshold(value: Threshold, ax: Axes) -> Axes:
             0, first, color=GREY, alpha=0.13, lw=0, zorder=0, label=f"Before the first test ({value.start:,} rows)"
         )
     if value.is_found:
-        words = f"Cut {value.cut:.4g}: keeps {100 * value.share:.3g} %"
+        words = f"Threshold {value.cut:.4g}: keeps {100 * value.share:.3g} %"
         ax.axvline(100 * value.share, color=FLAG, lw=1.4, zorder=4)
         ax.plot([100 * value.share], [value.lower], "o", ms=6, color=FLAG, zorder=5, clip_on=False, label=words)
     bottom = _lowest(value)
@@ -54,11 +54,11 @@ def _lowest(value: Threshold) -> float:
 
 
 def _scores_above(value: Threshold, ax: Axes, score: str) -> None:
-    """Write above the ax which cut keeps each share."""
+    """Write above the ax which threshold keeps each share."""
     shares = np.linspace(0, 1, 6 if scale_of(ax) == 1 else 3)
     at = np.minimum(np.searchsorted(value.curve.share, shares - 1e-12), len(value.curve.cut) - 1)
     labels = [_cut_in_words(float(value.curve.cut[i])) for i in at]
-    axis_above(ax, 100 * shares, labels, f"Cut: {score} of at least")
+    axis_above(ax, 100 * shares, labels, f"Threshold: {score} of at least")
 
 
 def _cut_in_words(score: float) -> str:
@@ -71,16 +71,16 @@ def _cut_in_words(score: float) -> str:
 
 
 def title_of(value: Threshold) -> str:
-    """Return what is guaranteed, and what the cut keeps."""
+    """Return what is guaranteed, and what the threshold keeps."""
     what = "accuracy" if value.notion == "confidence" else "precision"
     promise = f"{what} ≥ {value.target:g} with {100 * value.confidence:.4g} % confidence"
     if not value.is_found:
-        why = f"even without an error that takes {value.least:,} rows above the cut"
+        why = f"even without an error, that takes {value.least:,} rows above the threshold"
         if value.start:
             at = int(np.searchsorted(value.curve.n, value.start))
             why = f"the highest {value.start:,} have {value.curve.precision[at]:.3f}"
             why += f", lower bound {value.curve.lower[at]:.3f}"
-        return f"No cut guarantees {promise}\nn = {thousands(value.n)}; {why}"
+        return f"No threshold guarantees {promise}\nn = {thousands(value.n)}; {why}"
     score = "Confidence" if value.notion == "confidence" else "Score"
     found = f"{what} {value.precision:.3f}, lower bound {value.lower:.3f}, recall {value.recall:.3f}"
     return (
@@ -103,7 +103,7 @@ def plot_threshold(
     sample_weight: Any = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw what each cut keeps and how precise that is, with the smallest cut whose precision is guaranteed.
+    """Draw what each threshold keeps and how precise that is, with the lowest threshold whose precision is guaranteed.
 
     Rows enter from the highest score down; the axis above names the scores. The search begins where the grey ends and
     goes right as long as the lower bound stays above the target.
@@ -113,7 +113,7 @@ def plot_threshold(
     predictions, actuals, precision, confidence, notion, r, clusters, sample_weight
         As in `threshold_for`, whose result is taken too, in place of the predictions.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     title : str, optional

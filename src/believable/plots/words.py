@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WORD_BANDS = (0.01, 0.10, 0.33, 0.66, 0.90, 0.99)  # where the word of a lone probability changes
+WORD_BANDS = (0.01, 0.10, 0.33, 0.66, 0.90, 0.99)  # where the word for a single probability changes
 END_OF_LOG_ODDS_AXIS = 0.999
 WORD_BAND_SHADES = ("#9db8d6", "#c0d2e6", "#dfe9f3", "#eef0f2", "#f8e6d3", "#f0cba3", "#e5ac70")
 INCHES_PER_PROBABILITY = 0.26
@@ -117,7 +117,7 @@ def is_wide(ax: Axes) -> bool:
 
 
 def _place(p: Float64s) -> Float64s:
-    """Return the place on the axis of log-odds, which has room for both 1 % and 99 %."""
+    """Return the position on the axis of log-odds, which has room for both 1 % and 99 %."""
     inside = np.clip(p, 1 - END_OF_LOG_ODDS_AXIS, END_OF_LOG_ODDS_AXIS)
     return np.asarray(np.log(inside / (1 - inside)))
 
@@ -131,18 +131,17 @@ def plot_confidence_words(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw the scale of words as bands, with probabilities and intervals on it and what is said about each.
+    """Draw probabilities and their intervals on the scale of words, with the words for each.
 
-    The axis is that of log-odds, so that 1 % and 99 % have room; beyond 0.1 % and 99.9 % it ends. The bands are where
-    the word of a lone probability changes; an interval that crosses a border gets the weaker word that holds all of
-    it.
+    The axis shows log-odds, so that 1 % and 99 % have room, and ends at 0.1 % and 99.9 %. The bands show where the word
+    for a single probability changes; an interval that crosses a border gets the weaker word that covers all of it.
 
     Parameters
     ----------
     p, interval
         As in `confidence_words`; at most 40 of them.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     names : sequence, optional
         What each probability is about.
     ax : matplotlib Axes, optional

@@ -86,7 +86,7 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         return self._fit_to(X, y, sample_weight)
 
     def _fit_to_model(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the map from what a model says, which may be 0 and 1 only: so are the probabilities of a full tree."""
+        """Fit the map to the output of a model, which may be all 0 and 1, as that of a fully grown tree is."""
         return self._fit_to(X, y, sample_weight, predicted_classes=True)
 
     def _fit_to(self, X: Any, y: Any, sample_weight: Any, predicted_classes: bool = False) -> Self:
@@ -159,7 +159,7 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         """Return the fields of a map."""
         return self.fields
 
-    def _check_map(self, learnt: Map, n_classes: int) -> None:
+    def _check_map(self, fitted: Map, n_classes: int) -> None:
         """Raise a SchemaError if the fields of a loaded map, each valid by itself, do not fit together."""
 
     # --- what the two base classes below implement ---
@@ -229,12 +229,12 @@ class BinaryRecalibrator(Recalibrator):
         """
 
     @abstractmethod
-    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
+    def _apply_map(self, fitted: Map, scores: Scores) -> Float64s:
         """Return probabilities (n,) in [0, 1], from the map alone, without other attributes or settings."""
 
-    def _apply_opposite(self, learnt: Map, scores: Scores) -> Float64s:
+    def _apply_opposite(self, fitted: Map, scores: Scores) -> Float64s:
         """Return 1 - p; overridden where it can be computed exactly: the difference is 0 for p within 1e-16 of 1."""
-        return np.asarray(1 - self._apply_map(learnt, scores))
+        return np.asarray(1 - self._apply_map(fitted, scores))
 
     def fit_from_cells(self, cells: CellStats | Summary) -> Self:
         """Fit the map from a statistic instead of rows: all rows of a cell count at their mean score.
@@ -301,22 +301,22 @@ class BinaryRecalibrator(Recalibrator):
 
     def _apply(self, scores: Scores) -> Float64s:
         if scores.values.ndim == 1:
-            (learnt,) = self.maps_
-            assert learnt is not None
-            return self._apply_map(learnt, scores)
-        columns = [self._apply_class(learnt, scores.of_class(k)) for k, learnt in enumerate(self.maps_)]
+            (fitted,) = self.maps_
+            assert fitted is not None
+            return self._apply_map(fitted, scores)
+        columns = [self._apply_class(fitted, scores.of_class(k)) for k, fitted in enumerate(self.maps_)]
         p = np.column_stack(columns)
         return normalised(p) if self.normalise and not self.multilabel else p
 
     def _apply_pairs(self, scores: Scores) -> Float64s:
         if scores.values.ndim == 2:
             return self._apply(scores)
-        (learnt,) = self.maps_
-        assert learnt is not None
-        return np.column_stack([self._apply_opposite(learnt, scores), self._apply_map(learnt, scores)])
+        (fitted,) = self.maps_
+        assert fitted is not None
+        return np.column_stack([self._apply_opposite(fitted, scores), self._apply_map(fitted, scores)])
 
-    def _apply_class(self, learnt: Map | None, scores: Scores) -> Float64s:
-        return scores.probability() if learnt is None else self._apply_map(learnt, scores)
+    def _apply_class(self, fitted: Map | None, scores: Scores) -> Float64s:
+        return scores.probability() if fitted is None else self._apply_map(fitted, scores)
 
 
 class MatrixRecalibrator(Recalibrator):
@@ -327,7 +327,7 @@ class MatrixRecalibrator(Recalibrator):
         """Fit the map to logits (n, K), or logarithms of probabilities."""
 
     @abstractmethod
-    def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
+    def _apply_map(self, fitted: Map, logits: Floats) -> Float64s:
         """Return probabilities (n, K) whose rows sum to one, from the map alone."""
 
     def _n_maps(self, n_classes: int) -> int:
@@ -368,9 +368,9 @@ class MatrixRecalibrator(Recalibrator):
         weights = np.concatenate([event.w - event.wy, event.wy])
         labels = np.repeat([0, 1], len(event.w))
         logits, kept = event.scores.logit_matrix(), weights > 0
-        learnt = self._learn_map(np.concatenate([logits, logits])[kept], labels[kept], weights[kept])
+        fitted = self._learn_map(np.concatenate([logits, logits])[kept], labels[kept], weights[kept])
         self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_, self.classes_, self.maps_ = 1, classes, (learnt,)
+        self.n_features_in_, self.classes_, self.maps_ = 1, classes, (fitted,)
         return self
 
     def _apply(self, scores: Scores) -> Float64s:
@@ -378,9 +378,9 @@ class MatrixRecalibrator(Recalibrator):
         return p[:, 1] if scores.values.ndim == 1 else p
 
     def _apply_pairs(self, scores: Scores) -> Float64s:
-        (learnt,) = self.maps_
-        assert learnt is not None
-        return self._apply_map(learnt, scores.logit_matrix())
+        (fitted,) = self.maps_
+        assert fitted is not None
+        return self._apply_map(fitted, scores.logit_matrix())
 
 
 def normalised(columns: Float64s) -> Float64s:

@@ -106,8 +106,8 @@ class BBQ(BinaryRecalibrator):
         _check.choice(self.prior, ("per_bin", "shared"), "prior")
         _check.number(self.prior_weight, "prior_weight", 1e-6, 1e6)
 
-    def _check_map(self, learnt: Map, n_classes: int) -> None:
-        if len(learnt["values"]) != len(learnt["edges"]) + 1:
+    def _check_map(self, fitted: Map, n_classes: int) -> None:
+        if len(fitted["values"]) != len(fitted["edges"]) + 1:
             raise SchemaError("there must be one more of the saved values than of the saved edges")
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
@@ -135,9 +135,9 @@ class BBQ(BinaryRecalibrator):
         last, mean = _kernels.mixed_steps(binnings, values, shares / shares.sum())
         return {"edges": edge[last], "values": np.clip(mean, 0, 1)}
 
-    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        bin_of = np.searchsorted(learnt["edges"], scores.probability(), side="left")
-        return np.asarray(learnt["values"][bin_of])
+    def _apply_map(self, fitted: Map, scores: Scores) -> Float64s:
+        bin_of = np.searchsorted(fitted["edges"], scores.probability(), side="left")
+        return np.asarray(fitted["values"][bin_of])
 
 
 def _between(lowest: Float64s, highest: Float64s) -> Float64s:

@@ -64,6 +64,7 @@ class BetaCalibration(BinaryRecalibrator):
     Attributes
     ----------
     a_, b_, c_ : float, or ndarray of shape (K,) for K > 2
+        The fitted parameters; NaN for a class that was left as it is.
 
     Notes
     -----
@@ -150,20 +151,20 @@ class BetaCalibration(BinaryRecalibrator):
         warn_of_limit("rounded" if _typical_size(scores, a, b) > LARGEST_PRODUCT else fit.limit)
         return {"a": a, "b": b, "c": (a - b) * LOG_2 if keeps_half else c}
 
-    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        return _kernels.sigmoid(_predictor(learnt, scores))
+    def _apply_map(self, fitted: Map, scores: Scores) -> Float64s:
+        return _kernels.sigmoid(_predictor(fitted, scores))
 
-    def _apply_opposite(self, learnt: Map, scores: Scores) -> Float64s:
-        return _kernels.sigmoid(-_predictor(learnt, scores))
+    def _apply_opposite(self, fitted: Map, scores: Scores) -> Float64s:
+        return _kernels.sigmoid(-_predictor(fitted, scores))
 
 
-def _predictor(learnt: Map, scores: Scores) -> Float64s:
+def _predictor(fitted: Map, scores: Scores) -> Float64s:
     log_not, log_p = scores.logs()
     with np.errstate(over="ignore"):  # if one overflows the other is about 0, so there is no infinity minus infinity
-        log_p *= learnt["a"]
-        log_not *= -learnt["b"]
+        log_p *= fitted["a"]
+        log_not *= -fitted["b"]
         log_p += log_not
-    log_p += learnt["c"]
+    log_p += fitted["c"]
     return log_p
 
 

@@ -114,8 +114,8 @@ class BetaCDFCalibration(BinaryRecalibrator):
             )
         return {"a": a, "b": b}
 
-    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        return _kernels.beta_cdf(_logit(scores), learnt["a"], learnt["b"])
+    def _apply_map(self, fitted: Map, scores: Scores) -> Float64s:
+        return _kernels.beta_cdf(_logit(scores), fitted["a"], fitted["b"])
 
 
 def _logit(scores: Scores) -> Float64s:

@@ -134,10 +134,10 @@ class Calibration:
 
 def _in_words(recalibrator: Recalibrator) -> str:
     """Return the recalibrator in words, with the numbers of its map where they are few."""
-    learnt = recalibrator.maps_[0] if len(recalibrator.maps_) == 1 else None
-    if not learnt or not all(isinstance(value, float) for value in learnt.values()):
+    fitted = recalibrator.maps_[0] if len(recalibrator.maps_) == 1 else None
+    if not fitted or not all(isinstance(value, float) for value in fitted.values()):
         return str(recalibrator)
-    return f"{recalibrator}: " + ", ".join(f"{name} {value:.4g}" for name, value in learnt.items())
+    return f"{recalibrator}: " + ", ".join(f"{name} {value:.4g}" for name, value in fitted.items())
 
 
 def _worth(improvement: Improvement) -> str:
@@ -211,6 +211,7 @@ def calibrate(
     random_state : None, int or numpy Generator
         Random seed for the folds and the intervals of ECE and smECE. Pass an integer for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------

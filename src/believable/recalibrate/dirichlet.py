@@ -65,6 +65,7 @@ class DirichletCalibration(PenalisedRecalibrator):
     weights_ : ndarray of shape (K, K)
         Row k gives the logit of class k.
     intercepts_ : ndarray of shape (K,)
+        The intercepts b.
     penalty_ : float
         The strength that was used; it is not saved.
 
@@ -97,6 +98,6 @@ class DirichletCalibration(PenalisedRecalibrator):
         c = self._coefficients(logs, labels, weights, odir)
         return {"weights": c[:, :-1], "intercepts": c[:, -1]}
 
-    def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
-        c = side_by_side(learnt["weights"], learnt["intercepts"])
+    def _apply_map(self, fitted: Map, logits: Floats) -> Float64s:
+        c = side_by_side(fitted["weights"], fitted["intercepts"])
         return _kernels.mapped_softmax(log_probabilities(logits), c)

@@ -54,6 +54,7 @@ class EnsembleTemperature(MatrixRecalibrator):
     Attributes
     ----------
     temperature_ : float
+        The temperature T.
     weights_ : ndarray of shape (3,)
         The weights a, b and c of the scaled, the unscaled and the uniform part.
 
@@ -93,8 +94,8 @@ class EnsembleTemperature(MatrixRecalibrator):
     def weights_(self) -> Float64s:
         return np.array([self._parameter(name) for name in ("scaled", "unscaled", "uniform")])
 
-    def _check_map(self, learnt: Map, n_classes: int) -> None:
-        if abs(learnt["scaled"] + learnt["unscaled"] + learnt["uniform"] - 1) > 1e-9:
+    def _check_map(self, fitted: Map, n_classes: int) -> None:
+        if abs(fitted["scaled"] + fitted["unscaled"] + fitted["uniform"] - 1) > 1e-9:
             raise SchemaError("the saved scaled, unscaled and uniform must sum to 1")
 
     def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
@@ -118,13 +119,13 @@ class EnsembleTemperature(MatrixRecalibrator):
             )
         return _written(1 / fit.b if scaled else 1.0, scaled, unscaled, uniform)
 
-    def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
-        p = _kernels.tempered(logits, learnt["temperature"])
-        p *= learnt["scaled"]
-        if learnt["unscaled"]:
+    def _apply_map(self, fitted: Map, logits: Floats) -> Float64s:
+        p = _kernels.tempered(logits, fitted["temperature"])
+        p *= fitted["scaled"]
+        if fitted["unscaled"]:
             for rows in _kernels.row_blocks(*logits.shape):
-                p[rows] += learnt["unscaled"] * _kernels.tempered(logits[rows], 1.0)
-        p += learnt["uniform"] / logits.shape[1]
+                p[rows] += fitted["unscaled"] * _kernels.tempered(logits[rows], 1.0)
+        p += fitted["uniform"] / logits.shape[1]
         return p
 
 

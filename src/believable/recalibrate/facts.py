@@ -152,6 +152,7 @@ class Facts:
     reads_logits : bool
         Whether it works on logits, so that small differences between scores near 0 or 1 matter.
     reference : str
+        The publication to cite.
     """
 
     alias: str

@@ -124,13 +124,13 @@ class HistogramBinning(BinaryRecalibrator):
             return inner_quantiles(x, weights, self.n_bins)
         return Edges.quantile(x, self.n_bins, weights).as_array()[1:-1].astype(np.float64)
 
-    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
+    def _apply_map(self, fitted: Map, scores: Scores) -> Float64s:
         x = _binned(scores)
-        index = _kernels.edges_below(x, learnt["edges"])
-        return np.asarray(np.where(learnt["occupied"][index] == 1, learnt["rates"][index], x))
+        index = _kernels.edges_below(x, fitted["edges"])
+        return np.asarray(np.where(fitted["occupied"][index] == 1, fitted["rates"][index], x))
 
-    def _check_map(self, learnt: Map, n_classes: int) -> None:
-        edges, rates, occupied = learnt["edges"], learnt["rates"], learnt["occupied"]
+    def _check_map(self, fitted: Map, n_classes: int) -> None:
+        edges, rates, occupied = fitted["edges"], fitted["rates"], fitted["occupied"]
         if not len(edges) + 1 == len(rates) == len(occupied):
             raise SchemaError("there must be one more of the saved rates and occupied than of the edges")
         if not np.isin(occupied, (0, 1)).all() or (self.input == "scores" and not occupied.all()):

@@ -54,8 +54,8 @@ class Identity(BinaryRecalibrator):
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         return {}
 
-    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
+    def _apply_map(self, fitted: Map, scores: Scores) -> Float64s:
         return scores.probability()
 
-    def _apply_opposite(self, learnt: Map, scores: Scores) -> Float64s:
+    def _apply_opposite(self, fitted: Map, scores: Scores) -> Float64s:
         return Scores(-scores.values, "logits").probability() if scores.input == "logits" else 1 - scores.probability()

@@ -266,7 +266,7 @@ def points_of(score: Float64s, w: Float64s, wy: Float64s) -> Points:
 # --- A `CellStats` as the points that maps of one event are fitted to -------------------------------------------------
 
 
-MOST_WEIGHT_IN_TAILS = 0.05  # with a larger share in the outermost cells, probabilities may be off by 1 %
+MOST_WEIGHT_IN_TAILS = 0.05  # with a larger share in the outermost cells, probabilities may be wrong by 1 %
 
 
 def _warn_of_coarse_tails(cells: CellStats) -> None:
@@ -373,6 +373,7 @@ class ClassScores:
     Attributes
     ----------
     scores : Scores
+        The scores of its rows.
     weight : ndarray, or float
         The weight of each score, or one weight for all.
     noise : float

@@ -116,10 +116,10 @@ class IsotonicCalibration(BinaryRecalibrator):
         kept = np.append(True, ends[1:] != ends[:-1])
         return {"scores": ends[kept], "values": values[kept], "between": "linear"}
 
-    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        apply = _kernels.lines_between if learnt["between"] == "linear" else _kernels.last_step
-        return apply(scores.raw(), learnt["scores"], learnt["values"])
+    def _apply_map(self, fitted: Map, scores: Scores) -> Float64s:
+        apply = _kernels.lines_between if fitted["between"] == "linear" else _kernels.last_step
+        return apply(scores.raw(), fitted["scores"], fitted["values"])
 
-    def _check_map(self, learnt: Map, n_classes: int) -> None:
-        if len(learnt["scores"]) != len(learnt["values"]):
+    def _check_map(self, fitted: Map, n_classes: int) -> None:
+        if len(fitted["scores"]) != len(fitted["values"]):
             raise SchemaError("the saved scores and values must have the same length")

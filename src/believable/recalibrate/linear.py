@@ -57,8 +57,8 @@ class PenalisedRecalibrator(MatrixRecalibrator):
         super()._check_settings()
         check_penalty(self.penalty)
 
-    def _check_map(self, learnt: Map, n_classes: int) -> None:
-        check_shapes(learnt, n_classes)
+    def _check_map(self, fitted: Map, n_classes: int) -> None:
+        check_shapes(fitted, n_classes)
 
     def _coefficients(self, z: Floats, labels: Ints, weights: Float64s | None, ridge_of: RidgeOf) -> Float64s:
         auto = self.penalty == "auto"
@@ -175,8 +175,8 @@ def side_by_side(weights: Float64s, intercepts: Float64s) -> Float64s:
     return np.column_stack([weights, intercepts])
 
 
-def check_shapes(learnt: Map, n_classes: int) -> None:
+def check_shapes(fitted: Map, n_classes: int) -> None:
     """Raise a SchemaError unless every field has one row per class, and a matrix one column per class too."""
-    for name, value in learnt.items():
+    for name, value in fitted.items():
         if value.shape != (n_classes,) * value.ndim:
             raise SchemaError(f"the saved {name} must be for {n_classes} classes, got shape {value.shape}")

@@ -90,8 +90,8 @@ class LocalRegressionCalibration(BinaryRecalibrator):
         super()._check_settings()
         Smoother.of(self.span, self.bandwidth, self.degree)
 
-    def _check_map(self, learnt: Map, n_classes: int) -> None:
-        if len(learnt["scores"]) != len(learnt["values"]):
+    def _check_map(self, fitted: Map, n_classes: int) -> None:
+        if len(fitted["scores"]) != len(fitted["values"]):
             raise SchemaError("the saved scores and values must have the same length")
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
@@ -100,5 +100,5 @@ class LocalRegressionCalibration(BinaryRecalibrator):
         knots = smoother.knots(points)
         return {"scores": knots, "values": smoother.rates(points, knots)}
 
-    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        return np.interp(scores.probability(), learnt["scores"], learnt["values"])
+    def _apply_map(self, fitted: Map, scores: Scores) -> Float64s:
+        return np.interp(scores.probability(), fitted["scores"], fitted["values"])

@@ -61,6 +61,7 @@ class MatrixScaling(PenalisedRecalibrator):
     weights_ : ndarray of shape (K, K)
         Row k gives the logit of class k.
     intercepts_ : ndarray of shape (K,)
+        The intercepts b.
     penalty_ : float
         The strength that was used; it is not saved.
 
@@ -94,5 +95,5 @@ class MatrixScaling(PenalisedRecalibrator):
         c = self._coefficients(logits, labels, weights, odir)
         return {"weights": c[:, :-1], "intercepts": c[:, -1]}
 
-    def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
-        return _kernels.mapped_softmax(logits, side_by_side(learnt["weights"], learnt["intercepts"]))
+    def _apply_map(self, fitted: Map, logits: Floats) -> Float64s:
+        return _kernels.mapped_softmax(logits, side_by_side(fitted["weights"], fitted["intercepts"]))

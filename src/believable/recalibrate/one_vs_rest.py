@@ -108,17 +108,17 @@ class OneVsRest(BinaryRecalibrator):
     def _fields(self) -> dict[str, Field]:
         return self._method()._fields()
 
-    def _check_map(self, learnt: Map, n_classes: int) -> None:
-        self._method()._check_map(learnt, 2)
+    def _check_map(self, fitted: Map, n_classes: int) -> None:
+        self._method()._check_map(fitted, 2)
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         return self._for_one()._learn_map(scores, w, wy)
 
-    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        return self._method()._apply_map(learnt, scores)
+    def _apply_map(self, fitted: Map, scores: Scores) -> Float64s:
+        return self._method()._apply_map(fitted, scores)
 
-    def _apply_opposite(self, learnt: Map, scores: Scores) -> Float64s:
-        return self._method()._apply_opposite(learnt, scores)
+    def _apply_opposite(self, fitted: Map, scores: Scores) -> Float64s:
+        return self._method()._apply_opposite(fitted, scores)
 
     def _method(self) -> BinaryRecalibrator:
         if self.method is None:

@@ -49,6 +49,7 @@ class PlattScaling(BinaryRecalibrator):
     Attributes
     ----------
     slope_, intercept_ : float, or ndarray of shape (K,) for K > 2
+        The fitted a and b; NaN for a class that was left as it is.
 
     Notes
     -----
@@ -132,13 +133,13 @@ class PlattScaling(BinaryRecalibrator):
         slope, intercept = fit.coefficients.tolist()
         return {"slope": slope, "intercept": intercept}
 
-    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        return _kernels.sigmoid(_predictor(learnt, scores))
+    def _apply_map(self, fitted: Map, scores: Scores) -> Float64s:
+        return _kernels.sigmoid(_predictor(fitted, scores))
 
-    def _apply_opposite(self, learnt: Map, scores: Scores) -> Float64s:
-        return _kernels.sigmoid(-_predictor(learnt, scores))
+    def _apply_opposite(self, fitted: Map, scores: Scores) -> Float64s:
+        return _kernels.sigmoid(-_predictor(fitted, scores))
 
 
-def _predictor(learnt: Map, scores: Scores) -> Float64s:
+def _predictor(fitted: Map, scores: Scores) -> Float64s:
     with np.errstate(over="ignore"):  # a slope fitted to tiny scores may be applied to large ones
-        return np.asarray(learnt["slope"] * scores.logit() + learnt["intercept"])
+        return np.asarray(fitted["slope"] * scores.logit() + fitted["intercept"])

@@ -56,6 +56,7 @@ class PriorShift(MatrixRecalibrator):
     Attributes
     ----------
     source_, target_ : ndarray of shape (K,)
+        The class shares s and t.
 
     References
     ----------
@@ -116,6 +117,7 @@ class PriorShift(MatrixRecalibrator):
             Scores on the scale of the fit. They must be calibrated in the source population: recalibrate them first if
             they are not.
         sample_weight : array-like of shape (n,), optional
+            Importance weights.
 
         Returns
         -------
@@ -158,25 +160,25 @@ class PriorShift(MatrixRecalibrator):
         target = source if self.target is None else _per_class(self.target, n_classes, "target")
         return {"source": source, "target": target}
 
-    def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
-        source, target = learnt["source"], learnt["target"]
+    def _apply_map(self, fitted: Map, logits: Floats) -> Float64s:
+        source, target = fitted["source"], fitted["target"]
         here = target > 0
         ratio = np.full(len(target), -np.inf)
         ratio[here] = np.log(target[here]) - np.log(source[here])
         return _kernels.softmax(logits + ratio)
 
-    def _check_map(self, learnt: Map, n_classes: int) -> None:
+    def _check_map(self, fitted: Map, n_classes: int) -> None:
         for name in ("source", "target"):
-            if len(learnt[name]) != n_classes or abs(learnt[name].sum() - 1) > SHARE_SUM_TOLERANCE:
+            if len(fitted[name]) != n_classes or abs(fitted[name].sum() - 1) > SHARE_SUM_TOLERANCE:
                 raise SchemaError(f"the saved {name} must hold {n_classes} shares that sum to 1")
-        if not learnt["source"].all():
+        if not fitted["source"].all():
             raise SchemaError("the saved source must be above 0")
 
     def _shares(self, name: str) -> Float64s:
         check_is_fitted(self, "maps_")
-        (learnt,) = self.maps_
-        assert learnt is not None
-        return np.array(learnt[name])
+        (fitted,) = self.maps_
+        assert fitted is not None
+        return np.array(fitted[name])
 
 
 def _checked(value: Any, name: str) -> Float64s:

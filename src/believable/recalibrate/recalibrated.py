@@ -30,8 +30,8 @@ from believable.recalibrate.temperature import TemperatureScaling
 from believable.recalibrate.venn_abers import VennAbers, combine_intervals
 
 Split = tuple[Ints, Ints]
-MAX_FOLDS_TO_CHOOSE = 5  # of the rows that "auto" compares recalibrators on
-CHOICE_LEVEL = 0.95  # of the interval of the gain, which has to leave out 0
+MAX_FOLDS_TO_CHOOSE = 5  # the number of folds in which "auto" compares recalibrators, at most
+CHOICE_LEVEL = 0.95  # confidence level of the interval of the gain, which has to exclude 0
 
 
 def classes_of(model: Any) -> Array:
@@ -131,7 +131,7 @@ def splits(cv: Any, X: Any, y: Array, groups: Any, request: dict[str, Any]) -> l
 
 @final
 class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier whose predictions are recalibrated by a map fitted on rows that the classifier was not fitted on.
+    """A classifier, and a recalibrator for its predictions that is fitted on rows the classifier was not fitted on.
 
     With s(x) the output of the classifier and m the calibration map, P(y | x) = m(s(x)). The map is fitted to the pairs
     (s_f(x_i), y_i), where s_f was fitted on the folds without row i; then s is fitted again, on all rows. With
@@ -388,7 +388,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         return method._fit_to_model(scores, y, weights)
 
     def _chosen(self, classes: Array, scores: Floats, y: Array, weights: Float64s | None, groups: Any) -> Recalibrator:
-        """The recalibrator that `select` would choose for what the model says of rows that it has not seen."""
+        """Return the recalibrator that `select` chooses for the scores of rows that the model was not fitted on."""
         one_event = scores[:, 1] if scores.ndim == 2 and scores.shape[1] == 2 else scores
         rarest = int(np.unique(y if weights is None else y[weights > 0], return_counts=True)[1].min())
         settings = FoldSettings(
@@ -410,7 +410,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         return isinstance(self.method, str) and self.method == "auto"
 
     def _method(self) -> Recalibrator:
-        """The recalibrator that was asked for; of "auto", one that reads what all that are compared read."""
+        """Return the requested recalibrator; for "auto", one that takes the same input as all that are compared."""
         if self._is_auto():
             return TemperatureScaling() if hasattr(self.estimator, "predict_proba") else PlattScaling(input="scores")
         return TemperatureScaling() if self.method is None else as_method(self.method)

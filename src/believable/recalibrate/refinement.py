@@ -93,17 +93,23 @@ def refinement(
     predictions, actuals
         Arrays, or a `Predictions` (one label per row).
     score : {"log_loss", "brier"}
+        The proper score to split.
     method : str or Recalibrator, optional
         By default, beta calibration for two classes and temperature scaling for more.
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0..K-1; for one event the event comes last.
     cv : int
+        The number of folds.
     clusters : array-like of shape (n,), optional
         The cluster of each row. The rows of a cluster stay in one fold, and intervals count clusters, not rows.
     input : {"probabilities", "logits"}
+        The scale of the predictions.
     level : float
+        Confidence level of the intervals.
     random_state : None, int or numpy Generator
+        Random seed, for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------

@@ -20,7 +20,7 @@ from believable.recalibrate.select import check_method, select
 
 GRADE_NAMES = ("not relevant", "relevant", "highly relevant")
 MAX_FOLDS = 5
-FEW_QUERIES = 20  # with fewer, the note says that they say little about a new query
+FEW_QUERIES = 20  # with fewer, a note warns that they say little about a new query
 WHY_GRADES_ARE_MAPPED = "One score per document is not a probability for each of three classes"
 WHY_RAW_SCORES_ARE_MAPPED = "Raw scores are not probabilities"
 
@@ -32,7 +32,9 @@ class RankedScores:
     Attributes
     ----------
     scores : ndarray
+        The scores of all documents.
     queries : ndarray of object
+        The query of each document.
     input : {"probabilities", "logits", "scores"}
         The scale of the scores.
     """
@@ -60,7 +62,9 @@ def map_to_relevance(
     Parameters
     ----------
     ranked : RankedScores
+        The scores, with their queries.
     relevant : ndarray of bool
+        Whether each document is relevant.
     method : str or Recalibrator
         The recalibrator; "auto" chooses one with `select`.
     random_state : None, int or numpy Generator
@@ -153,9 +157,9 @@ def _refuse_one_query(ranked: RankedScores) -> None:
 
 def _map_in_words(model: Recalibrator) -> str:
     """Return the method in words, with the numbers of its map where they are few."""
-    learnt = model.maps_[0] or {}
-    numbers = ", ".join(f"{name} {value:.4g}" for name, value in learnt.items() if isinstance(value, float))
-    return f"{type(model).__name__}{f' ({numbers})' if numbers and len(learnt) <= 4 else ''}"
+    fields = model.maps_[0] or {}
+    numbers = ", ".join(f"{name} {value:.4g}" for name, value in fields.items() if isinstance(value, float))
+    return f"{type(model).__name__}{f' ({numbers})' if numbers and len(fields) <= 4 else ''}"
 
 
 def _note(ranked: RankedScores, why: str, maps: Sequence[tuple[str, str]]) -> str:

@@ -192,9 +192,9 @@ def _map_in(recalibrator: Recalibrator, saved: Any, n_classes: int) -> Map | Non
     fields = recalibrator._fields()
     if not isinstance(saved, dict) or set(saved) != set(fields):
         raise SchemaError(f"a map of {type(recalibrator).__name__} has the fields {sorted(fields)}")
-    learnt = {name: field.read(saved[name], name) for name, field in fields.items()}
-    recalibrator._check_map(learnt, n_classes)
-    return learnt
+    fitted = {name: field.read(saved[name], name) for name, field in fields.items()}
+    recalibrator._check_map(fitted, n_classes)
+    return fitted
 
 
 # --- Settings ---------------------------------------------------------------------------------------------------------

@@ -120,12 +120,12 @@ class ScalingBinning(BinaryRecalibrator):
             "means": np.clip(means, lowest, highest),
         }  # rounding may move the mean of equal numbers outside them
 
-    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        means: Array = learnt["means"]
-        return np.asarray(means[_kernels.edges_below(scores.values, learnt["edges"])])
+    def _apply_map(self, fitted: Map, scores: Scores) -> Float64s:
+        means: Array = fitted["means"]
+        return np.asarray(means[_kernels.edges_below(scores.values, fitted["edges"])])
 
-    def _check_map(self, learnt: Map, n_classes: int) -> None:
-        if len(learnt["edges"]) + 1 != len(learnt["means"]):
+    def _check_map(self, fitted: Map, n_classes: int) -> None:
+        if len(fitted["edges"]) + 1 != len(fitted["means"]):
             raise SchemaError("there must be one more of the saved means than of the edges")
 
 

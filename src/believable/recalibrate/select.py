@@ -54,12 +54,13 @@ class Candidate:
     Attributes
     ----------
     name : str
+        The name of the method.
     method : Recalibrator
         The recalibrator as it was given, not fitted.
     scored : Scored
         `values` and `gains` of its cross-fitted predictions, by "log_loss", "brier", "ece" and "smece".
     predictions : Predictions
-        The cross-fitted predictions: each row is recalibrated by a map fitted on the other folds.
+        The cross-fitted predictions: each row is recalibrated by a calibration map fitted on the other folds.
     behind : float
         Its score minus the best score.
     standard_error : float
@@ -227,6 +228,7 @@ def select(
     random_state : None, int or numpy Generator
         Random seed for the folds and the intervals of ECE and smECE. Pass an integer for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------
@@ -446,7 +448,7 @@ def rows_in_words(problem: RowsInFolds, errors: Sequence[str]) -> str:
     n, n_folds = len(problem.fold), int(problem.fold.max()) + 1
     clusters = "" if problem.cluster is None else f" in {int(problem.cluster.max()) + 1:,} clusters"
     of = "" if problem.scores.ndim == 1 else " of the confidence"
-    whole = f"{n:,} rows{clusters} in {n_folds} folds; each row is recalibrated by a map fitted on the other folds."
+    whole = f"{n:,} rows{clusters} in {n_folds} folds; each row is recalibrated by a fit on the other folds."
     return f"{whole} ECE{of} with 10 bins." if "ece" in errors else whole
 
 

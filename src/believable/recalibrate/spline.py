@@ -91,8 +91,8 @@ class SplineCalibration(BinaryRecalibrator):
         super()._check_settings()
         _check.positive_integer(self.n_knots, "n_knots", 3, MOST_KNOTS)
 
-    def _check_map(self, learnt: Map, n_classes: int) -> None:
-        if len(learnt["scores"]) != len(learnt["shifts"]):
+    def _check_map(self, fitted: Map, n_classes: int) -> None:
+        if len(fitted["scores"]) != len(fitted["shifts"]):
             raise SchemaError("the saved scores and shifts must have the same length")
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
@@ -103,6 +103,6 @@ class SplineCalibration(BinaryRecalibrator):
         )  # the means of two cells may round to the same number
         return {"scores": points.score[apart], "shifts": np.clip(shifts[apart], -1, 1)}
 
-    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
+    def _apply_map(self, fitted: Map, scores: Scores) -> Float64s:
         p = scores.probability()
-        return np.clip(p + np.interp(p, learnt["scores"], learnt["shifts"]), 0, 1)
+        return np.clip(p + np.interp(p, fitted["scores"], fitted["shifts"]), 0, 1)

@@ -74,6 +74,7 @@ class StructuredScaling(MatrixRecalibrator):
     weights_ : ndarray of shape (K, K)
         W = M / T; row k gives the logit of class k.
     intercepts_ : ndarray of shape (K,)
+        The intercepts b.
 
     References
     ----------
@@ -121,8 +122,8 @@ class StructuredScaling(MatrixRecalibrator):
         _check.choice(self.structure, ("matrix", "vector"), "structure")
         _check.number(self.penalty, "penalty", 0)
 
-    def _check_map(self, learnt: Map, n_classes: int) -> None:
-        check_shapes(learnt, n_classes)
+    def _check_map(self, fitted: Map, n_classes: int) -> None:
+        check_shapes(fitted, n_classes)
 
     def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
         logs = log_probabilities(logits, in_place=self.input == "probabilities")  # the logarithms are a copy already
@@ -144,6 +145,6 @@ class StructuredScaling(MatrixRecalibrator):
         ridge[:, -1] = ridge[np.arange(n_classes), np.arange(n_classes)] = self.penalty * n_classes
         return ridge
 
-    def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
-        c = side_by_side(learnt["weights"], learnt["intercepts"])
+    def _apply_map(self, fitted: Map, logits: Floats) -> Float64s:
+        c = side_by_side(fitted["weights"], fitted["intercepts"])
         return _kernels.mapped_softmax(log_probabilities(logits), c)

@@ -70,6 +70,7 @@ class TemperatureScaling(MatrixRecalibrator):
     Attributes
     ----------
     temperature_ : float
+        The temperature T.
 
     References
     ----------
@@ -116,8 +117,8 @@ class TemperatureScaling(MatrixRecalibrator):
             return {"temperature": _least_error(rows, labels, fit.temperature)}
         return {"temperature": fit.temperature}
 
-    def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
-        return _kernels.tempered(logits, learnt["temperature"])
+    def _apply_map(self, fitted: Map, logits: Floats) -> Float64s:
+        return _kernels.tempered(logits, fitted["temperature"])
 
 
 def warn_of(fit: TemperatureFit) -> None:

@@ -89,5 +89,5 @@ class VectorScaling(PenalisedRecalibrator):
         c = self._coefficients(logits, labels, weights, intercepts_only)
         return {"scales": c[:, 0], "intercepts": c[:, 1]}
 
-    def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
-        return _kernels.mapped_softmax(logits, side_by_side(learnt["scales"], learnt["intercepts"]))
+    def _apply_map(self, fitted: Map, logits: Floats) -> Float64s:
+        return _kernels.mapped_softmax(logits, side_by_side(fitted["scales"], fitted["intercepts"]))

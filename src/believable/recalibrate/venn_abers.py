@@ -97,7 +97,7 @@ class VennAbers(BinaryRecalibrator):
         scores = self._scores_to_map(X)
         if scores.values.ndim == 1:
             return _interval(self.maps_[0], scores)
-        return np.stack([_interval(learnt, scores.of_class(k)) for k, learnt in enumerate(self.maps_)], axis=1)
+        return np.stack([_interval(fitted, scores.of_class(k)) for k, fitted in enumerate(self.maps_)], axis=1)
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         steps = _kernels.venn_abers_steps(scores.lowest(), w, wy)
@@ -106,15 +106,15 @@ class VennAbers(BinaryRecalibrator):
             steps = steps._replace(high_after=above.high_after, high=above.high)
         return steps._asdict()
 
-    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        low, high = _interval(learnt, scores).T
+    def _apply_map(self, fitted: Map, scores: Scores) -> Float64s:
+        low, high = _interval(fitted, scores).T
         return np.asarray(high / (1 - low + high))
 
-    def _check_map(self, learnt: Map, n_classes: int) -> None:
+    def _check_map(self, fitted: Map, n_classes: int) -> None:
         for place, value in (("low_from", "low"), ("high_after", "high")):
-            if len(learnt[value]) != len(learnt[place]) + 1:
+            if len(fitted[value]) != len(fitted[place]) + 1:
                 raise SchemaError(f"the saved {value} must hold one more number than {place}")
-        if learnt["high"][0] == 0:
+        if fitted["high"][0] == 0:
             raise SchemaError("the saved high must be above 0")
 
 
@@ -156,11 +156,11 @@ def combine_intervals(low: Any, high: Any) -> Float64s:
     return _kernels.sigmoid(np.where(undecided, 0, above) - np.where(undecided, 0, below))
 
 
-def _interval(learnt: Map | None, scores: Scores) -> Float64s:
+def _interval(fitted: Map | None, scores: Scores) -> Float64s:
     """Return the ends p0 and p1, of shape (n, 2)."""
-    if learnt is None:
+    if fitted is None:
         return np.repeat(scores.probability()[:, None], 2, axis=1)
     s: Array = scores.raw()
-    low = learnt["low"][np.searchsorted(learnt["low_from"], s, side="right")]
-    high = learnt["high"][np.searchsorted(learnt["high_after"], s, side="left")]
+    low = fitted["low"][np.searchsorted(fitted["low_from"], s, side="right")]
+    high = fitted["high"][np.searchsorted(fitted["high_after"], s, side="left")]
     return np.column_stack([np.minimum(low, high), high])  # with huge weights they are equal up to rounding

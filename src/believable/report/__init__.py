@@ -1,4 +1,4 @@
-"""Reports: what an audit found, as plain data, and that data as words, tables and a page."""
+"""Reports: the results of an audit as plain data, and their text, Markdown, JSON and HTML forms."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ __all__ = ["Audit", "Audits", "Finding", "Range", "Verdict", "audit", "verdict"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("audit", "verdict"):  # which fill these values, so they come after them
+    if name in ("audit", "verdict"):  # in a later package, because they fill the classes above
         return getattr(import_module("believable.auditing"), name)
     raise AttributeError(f"module 'believable.report' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""What the ECE shows by chance, from the cells alone and without drawing: the formula that the page computes too."""
+"""The noise floor of the ECE from cells, without random draws: the formula that the HTML report computes too."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from believable.stats import BinStats, CellStats
 
 
 def expected_by_chance(cells: CellStats, bins: BinStats) -> float:
-    r"""Roughly the ECE that a perfectly calibrated model with these scores shows on average.
+    r"""Approximate the ECE that a perfectly calibrated model with these scores would show on average.
 
     .. math:: \frac{1}{W} \sum_b \sqrt{2/\pi} \, s_b, \quad s_b^2 = \sum_{c \in b} w2_c \, conf_c (1 - conf_c)
 
-    over the bins b and their cells c: the sum of outcomes in a bin is taken as normal, with the variance it has if
-    outcomes happen at the mean scores of the cells. Within a few per cent of the mean of `noise_floor`, which
-    draws the outcomes, where bins expect several events and several others; rough where they expect fewer than one.
+    over the bins b and their cells c. The sum of outcomes in a bin is approximated by a normal distribution, with the
+    variance it has if the mean score of each cell is the probability of its outcomes. The result is within a few per
+    cent of the mean of `noise_floor`, which draws the outcomes, where a bin expects several events and several
+    non-events. It is rough where a bin expects fewer than one.
 
     Parameters
     ----------
     cells : CellStats
+        The cells to read the scores from.
     bins : BinStats
-        Made from these cells: `cells.coarsen(10)`, or `cells.coarsen(cells.quantile_edges(10))`.
+        The bins, made from these cells: `cells.coarsen(10)`, or `cells.coarsen(cells.quantile_edges(10))`.
 
     Returns
     -------

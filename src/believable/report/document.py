@@ -1,4 +1,4 @@
-"""`Audit`: everything there is to say about some predictions, as plain data, and its saved form."""
+"""`Audit`: the results of an audit as plain data, and its saved form."""
 
 from __future__ import annotations
 
@@ -25,62 +25,67 @@ NOT_FINITE_IN_JSON = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """What an audit found. Plain data: numbers, words, and small records of them.
+    """The results of an audit, as plain data: numbers, text, and small records of them.
 
-    `print` it for the answer, the evidence and what to do; `print(audit.to_text())` adds every table. In a notebook it
-    shows itself; `to_html`, `to_markdown` and `to_json` write it.
+    `print` it for the answer, the evidence and what to do; `print(audit.to_text())` adds every table. A notebook
+    displays it as HTML; `to_html`, `to_markdown` and `to_json` write it.
 
     Attributes
     ----------
     title, taken : str
-        What was audited, and what was read as what.
+        The name of what was audited, and which columns were read as what.
     kind : {"binary", "multiclass", "multilabel"}
+        Whether the scores are for one event, for classes, or for independent labels.
     n : int
-        Rows.
+        The number of rows.
     effective_n : float
-        Rows of equal weight that tell as much.
+        The number of rows of equal weight that carry as much information.
     n_clusters : int or None
-        Clusters of rows, where they were named.
+        The number of clusters of rows; None if none were given.
     weighted : bool
+        Whether the rows have weights.
     pairs : bool
-        Whether the scores are confidences in an answer, and what happens is that it is right.
+        Whether the scores are confidences in an answer, and the outcomes whether it was right.
     dropped : dict of str to int
-        Rows that were left out, by reason.
+        How many rows were left out, by reason.
     classes : tuple of str
-        Names, in the order of the columns; of one event, its two outcomes.
+        The names of the classes, in the order of the columns; for one event, the names of its two outcomes.
     rates : tuple of float
-        The share of each class; of one event, of its happening alone.
+        The observed rate of each class; for one event, its rate alone.
     verdict : Verdict
+        The answer and the evidence for it.
     metrics : tuple of Measured
-        With interval and noise floor, calibration first.
+        The metrics with intervals and noise floors, calibration first.
     table : tuple of Bin
-        The reliability table of the verdict's bins.
+        The reliability table, in the bins of the verdict.
     lines : tuple of CurveLine
         Calibration curves with bands.
     parts : tuple of Part
-        Every class, worst first; of many, those that look worst.
+        The classes, worst first; only the worst if there are many.
     n_parts : int
-        How many classes there are.
+        The number of all classes; 0 if single classes were not examined.
     subgroups : tuple of Part
-        Subgroups, column by column.
+        The subgroups, column by column.
     fix : Fix or None
-        The recommended recalibration; None where there is none to recommend, for the reason in `no_fix`.
+        The recommended recalibration; None if none was tried, for the reason in `no_fix`.
     no_fix : str
+        Why no recalibration was tried.
     versus : tuple of Versus
-        Compared with other predictions for the same rows, called `other`.
+        The comparison with other predictions for the same rows.
     other : str
+        The name of these other predictions.
     advice, caveats, notes : tuple of str
-        What to do; what to keep in mind; what the reader of the file had to say.
+        What to do; what to keep in mind; remarks on how the data were read.
     command : str
-        A line to copy that does what is advised, for the command line or for Python; "" where nothing is to be done.
+        A line to copy, for the shell or for Python, that follows the advice; "" if there is nothing to do.
     made_on : str
-        The date of the audit, as 2026-11-30.
+        The date of the audit, such as 2026-11-30.
     slices : tuple of Slice
-        The statistic that the page computes from.
+        The statistics that the HTML report computes from.
     left_out : str
-        What the page does not hold, being too large; "" where it holds everything.
+        What was too large for the HTML report; "" if it holds everything.
     package : str
-        The version that made it.
+        The version of believable that made the audit.
     """
 
     title: str
@@ -124,28 +129,28 @@ class Audit:
         raise KeyError(f"this audit has no metric {name!r}; it has {known}")
 
     def to_dict(self) -> dict[str, Any]:
-        """A dictionary that JSON can hold, with the name and version of its schema."""
+        """Return a dictionary that JSON can hold, with the name and version of its schema."""
         return {"schema": AUDIT_SCHEMA, "version": AUDIT_VERSION} | {
             name: to_plain(getattr(self, name)) for name in self.__dataclass_fields__
         }
 
     @classmethod
     def from_dict(cls, saved: Any) -> Self:
-        """The audit behind `to_dict`; a damaged or foreign dictionary is refused."""
+        """Load what `to_dict` returned; raise `SchemaError` for a damaged dictionary or one from elsewhere."""
         open_saved(saved, AUDIT_SCHEMA, AUDIT_VERSION)
         if saved["version"] < AUDIT_VERSION:
-            raise SchemaError("this audit was saved by an older version, whose verdict was another: audit again")
+            raise SchemaError("this audit was saved by an older version, which had other rules: run the audit again")
         fields = {name: entry for name, entry in saved.items() if name not in ("schema", "version")}
         return cls(**dataclass_fields(cls, fields, "audit"))
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The audit as JSON, written to a file if a path is given."""
+        """Return the audit as JSON, and write it to a file if a path is given."""
         text = json.dumps(self.to_dict(), allow_nan=False)
         return written(text, path)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The audit behind `to_json`: of its text, not of the name of a file."""
+        """Load the text that `to_json` returned (the text itself, not the name of a file)."""
         try:
             saved = json.loads(text)
         except (json.JSONDecodeError, RecursionError) as error:
@@ -157,19 +162,19 @@ class Audit:
         return cls.from_dict(saved)
 
     def to_markdown(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The audit as Markdown, for a pull request or a model card."""
+        """Return the audit as Markdown, for a pull request or model card, and write it to a file if a path is given."""
         from believable.report.markdown import as_markdown
 
         return written(as_markdown(self), path)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The audit as one self-contained page, written to a file if a path is given."""
+        """Return the audit as one self-contained HTML page, and write it to a file if a path is given."""
         from believable.report.html import as_page
 
         return written(as_page(self), path)
 
     def to_text(self, *, full: bool = True) -> str:
-        """Return the audit as plain text: all tables, or the answer, the evidence and what to do."""
+        """Return the audit as plain text: every table, or (full=False) the answer, the evidence and what to do."""
         from believable.report.text import as_text
 
         return as_text(self, full=full)
@@ -187,7 +192,7 @@ class Audit:
 
 
 def written(text: str, path: str | os.PathLike[str] | None) -> str:
-    """The text, written to a file if a path is given: beside it first, so that nothing half-written is left."""
+    """Return the text, and write it to a file if a path is given, in such a way that no file is left half-written."""
     if path is not None:
         from believable._write import write_beside
 
@@ -200,7 +205,7 @@ def written(text: str, path: str | os.PathLike[str] | None) -> str:
 
 
 def to_plain(value: Any) -> Any:
-    """What JSON can hold: dictionaries, lists, numbers, text."""
+    """Convert a value to what JSON can hold: dictionaries, lists, numbers, text."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
@@ -215,7 +220,7 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(kind: Any, plain: Any, where: str) -> Any:
-    """The value of a type behind `to_plain`; a `SchemaError` names the place where it does not fit."""
+    """Convert what `to_plain` returned back to a type; a `SchemaError` names the entry that does not fit."""
     origin = get_origin(kind)
     if kind is Any:
         return plain
@@ -256,7 +261,7 @@ def _of_dataclass(kind: Any, plain: Any, where: str) -> Any:
 
 
 def dataclass_fields(kind: Any, plain: Any, where: str) -> dict[str, Any]:
-    """The checked fields of a dataclass."""
+    """Return the fields of a dataclass, each checked by its type."""
     _checked(plain, isinstance(plain, dict), "an object", where)
     known = {item.name: item for item in fields(kind)}
     missing = [

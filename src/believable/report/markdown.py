@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def as_markdown(audit: Audit) -> str:
-    """The sections of the text, as headings, lists and tables."""
+    """Return the sections of the text report as headings, lists and tables."""
     return "\n\n".join(_parts(audit)) + "\n"
 
 
@@ -35,7 +35,7 @@ def _parts(audit: Audit) -> Iterator[str]:
 
 
 def escaped(words: str) -> str:
-    """Text from outside, so that it stays text: neither markup nor another row of a table."""
+    """Escape text from outside, so that it is neither read as markup nor starts another row of a table."""
     one_line = text.one_line(words)
     return re.sub(r"([\\`*_{}\[\]<>#|~&$])", r"\\\1", one_line)
 
@@ -45,7 +45,7 @@ def _list(sentences: Sequence[str]) -> str:
 
 
 def _no_mark(sentence: str) -> str:
-    """A sentence that does not begin like a point of a list."""
+    """Escape the start of a sentence that would be read as a list item."""
     return re.sub(r"^(\d*)([-+.)])(?=\s|$)", r"\1\\\2", sentence)
 
 

@@ -1,4 +1,4 @@
-"""The page statistic: `CellStats` of 840 cells as a short string, small enough to travel inside a report.
+"""The page statistic: `CellStats` of 840 cells as a string short enough to be embedded in an HTML report.
 
 The bytes behind the base64, numbers little-endian::
 
@@ -13,15 +13,15 @@ The bytes behind the base64, numbers little-endian::
       spread  float24, with weights where n > 1: w2 / w^2, one over the effective n
       ny      varint, unless outcomes are fractional
       rate    float24, wy / w: with weights where 0 < ny < n, and where outcomes are fractional
-    check     4 bytes: CRC-32 of all that comes before
+    check     4 bytes: CRC-32 of everything before it
 
 A varint has seven bits to the byte, the lowest first, and the top bit set on all but the last byte. A float24 is a
 float32 rounded to its upper three bytes. Cell c = 1..840 is ((c-1)/840, c/840], and its mean score is
 (c - 1 + (place + 1)/65536)/840, which lies in the cell.
 
-Numbers are rounded once, on packing: the mean score by less than 2e-8 (5e-8 for float32 scores); what is not a count,
-weights, their effective n and the rates of weighted or fractional outcomes, by less than 1.6e-5 of itself. Counts are
-exact. What Python and the page compute, they compute from the same rounded numbers.
+Numbers are rounded once, when they are packed. The mean score changes by less than 2e-8 (5e-8 for float32 scores);
+weights, their effective n and the rates of weighted or fractional outcomes change by a relative 1.6e-5 at most. Counts
+are exact. Python and the script in the page compute from the same rounded numbers.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from believable.stats import CellStats
 from believable.stats.counts import SUMS, load_view
 from believable.stats.saved import field_of, open_saved
 
-N_PAGE_CELLS = 840  # nests 2 to 8, 10, 12, 14, 15, 20, 21, 24, 28, 30, 35, 40, 42, 56 and 60 bins
+N_PAGE_CELLS = 840  # can be merged into 2 to 8, 10, 12, 14, 15, 20, 21, 24, 28, 30, 35, 40, 42, 56 and 60 bins
 PACKED_SCHEMA, PACKED_VERSION = "believable.PackedCells", 1
 FLAG_WEIGHTED, FLAG_FRACTIONAL, FLAG_FLOAT32 = 1, 2, 4
 PLACES_IN_CELL = 1 << 16
-LARGEST_JS_INTEGER = (1 << 53) - 1  # that JavaScript counts to
-LIGHTEST_CELL = float(np.finfo(np.float32).tiny)  # in units of about the heaviest cell; lighter ones count as this
+LARGEST_JS_INTEGER = (1 << 53) - 1  # the largest count that JavaScript represents exactly
+LIGHTEST_CELL = float(np.finfo(np.float32).tiny)  # relative to about the heaviest cell; lighter cells get this weight
 
 
 @final
@@ -60,9 +60,9 @@ class PackedCells:
     Attributes
     ----------
     view : View
-        What was counted.
+        Which pairs of score and outcome were counted.
     data : str
-        The sums: base64 of the bytes described above.
+        The sums, as base64 of the bytes that this module's docstring describes.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class PackedCells:
         return cls(cells.view, base64.b64encode(_encode(cells)).decode("ascii"))
 
     def cells(self) -> CellStats:
-        """The statistic: key, n, ny, w, wp, wy and w2; sums that were not packed are NaN."""
+        """Return the statistic: key, n, ny, w, wp, wy and w2; sums that were not packed are NaN."""
         flags, columns = _decode(self.data)
         missing = np.full(len(columns["key"]), np.nan)
         if not flags & FLAG_WEIGHTED:
@@ -102,12 +102,12 @@ class PackedCells:
         return CellStats(view=self.view, grid=grid, key=key, n=n, **sums)
 
     def to_dict(self) -> dict[str, Any]:
-        """A dictionary that JSON can hold, with the name and version of its schema; see `from_dict`."""
+        """Return a dictionary that JSON can hold, with the name and version of its schema; see `from_dict`."""
         return {"schema": PACKED_SCHEMA, "version": PACKED_VERSION, "view": self.view.to_dict(), "data": self.data}
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> PackedCells:
-        """The statistic behind `to_dict`; a damaged or foreign dictionary is refused."""
+        """Load what `to_dict` returned; raise `SchemaError` for a damaged dictionary or one from elsewhere."""
         open_saved(saved, PACKED_SCHEMA, PACKED_VERSION)
         view = load_view(saved)
         if view.n_strata != 1:
@@ -170,7 +170,7 @@ def _float24(values: Float64s) -> list[bytes]:
 
 
 class _Bytes:
-    """Bytes read from the front; a read beyond the end raises IndexError or struct.error."""
+    """A reader of bytes, from the start; reading past the end raises IndexError or struct.error."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -197,7 +197,7 @@ class _Bytes:
 
 
 def _decode(text: str) -> tuple[int, dict[str, Float64s]]:
-    """The flags, and the columns key, n, ny, w, wp, wy and w2."""
+    """Return the flags, and the columns key, n, ny, w, wp, wy and w2."""
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
@@ -224,7 +224,7 @@ def _decode(text: str) -> tuple[int, dict[str, Float64s]]:
 
 
 def _rows(data: _Bytes, flags: int) -> list[tuple[float, ...]]:
-    """(key, n, ny, w, wp, wy, w2) of every occupied cell; `statistic.js` has the same lines."""
+    """Return (key, n, ny, w, wp, wy, w2) of every occupied cell; `statistic.js` has the same lines."""
     weighted, fractional = bool(flags & FLAG_WEIGHTED), bool(flags & FLAG_FRACTIONAL)
     scale = data.number("<d") if weighted else 1.0
     rows: list[tuple[float, ...]] = []

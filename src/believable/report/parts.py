@@ -1,4 +1,4 @@
-"""The parts of an audit: small plain values, one for each thing it says."""
+"""The records of an audit: a metric, a bin, a curve, a class or subgroup, a fix, a comparison."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from believable.report.packed import PackedCells
 from believable.report.wording import long_name, percents, shown, signed
 
 COMPARISON_DRAWS = 300
-SMALLEST_COMPARISON_P = 2 / (1 + COMPARISON_DRAWS)  # two-sided, that so many draws can tell
+SMALLEST_COMPARISON_P = 2 / (1 + COMPARISON_DRAWS)  # the smallest two-sided p-value that so many draws can give
 COMPARED_ERROR_NAMES = {"ece": "ECE", "smece": "smooth ECE"}
 PRAISE_OF_BETTER_MODEL = {
     "brier": "predicts better on the whole",
@@ -49,22 +49,22 @@ class Measured:
     Attributes
     ----------
     name, alias : str
-        As in the table of metrics.
+        The names in the table of metrics.
     family : {"calibration", "score", "discrimination"}
-        What it is about; a score is about both.
+        What the metric measures; a proper score measures both calibration and discrimination.
     notion : str
-        Which probabilities it is about: "binary", "confidence", "classwise", "top_label"; "" where that is no question.
+        Which probabilities it judges: "binary", "confidence", "classwise", "top_label"; "" where that does not apply.
     bins : str
         Its bins in words; "" without bins.
     value, low, high : float
-        The metric of the data, and the interval for its value in the population; None where there is no interval.
+        The metric of these data, and the interval for its value in the population; None where there is no interval.
     floor, q95, p_value : float or None
-        What perfect calibration would show on average and in 19 of 20 data sets, and the chance that it shows as much
-        (with clusters, of the ECE alone).
+        The noise floor: the value that a perfectly calibrated model would show on average, and stay below in 95 % of
+        data sets; and the probability that it would show as much as this one (with clusters, for the ECE only).
     best : float or None
         The value of a perfect model.
     note : str
-        What there is to say about it.
+        A remark, such as why there is no interval; "" for none.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Measured:
 
     @property
     def title(self) -> str:
-        """What to call it."""
+        """The name of the metric in words."""
         return long_name(self.alias, self.name)
 
 
@@ -108,9 +108,11 @@ class CurveLine:
     Attributes
     ----------
     method : {"smoothed", "corp"}
+        How the curve was estimated.
     x, y, low, high : tuple of float
+        Scores, observed rates, and the ends of the band.
     band : str
-        What the band is, in words.
+        What the band means, in words.
     """
 
     method: Literal["smoothed", "corp"]
@@ -123,26 +125,28 @@ class CurveLine:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A class, or a subgroup: the ECE of its probabilities with interval and floor.
+    """A class or a subgroup: the ECE of its probabilities with interval and noise floor.
 
     Attributes
     ----------
     column, name : str
-        Column of the subgroup ("" for a class), and its value or the name of the class.
+        The column of the subgroup ("" for a class), and its value or the name of the class.
     n : int
-        Rows; for a class, those that have it.
+        The number of rows; for a class, those that have it.
     mean_score, rate : float
-        What was predicted and what happened, on average.
+        The average prediction and the observed rate.
     ece, low, high, floor, p_value, adjusted : float or None
-        None where it was not computed; `adjusted` allows for the number of parts.
+        The ECE, its interval, its noise floor and its p-value; `adjusted` is the p-value corrected for the number of
+        classes or subgroups. None where it was not computed.
     flagged : bool
-        Off by more than chance explains, at a false discovery rate of 5 %.
+        Whether it is miscalibrated beyond noise, at a false discovery rate of 5 %.
     direction : str
-        The way that most of the error goes: "over-predicts", "under-predicts" (for confidences "over-confident",
+        The direction of most of the error: "over-predicts", "under-predicts" (for confidences "over-confident",
         "under-confident"), "too extreme", "not extreme enough" or "mixed"; "unclear" where noise explains it.
     detectable : float or None
-        The smallest true error such a subgroup would show 8 times in 10.
+        The smallest true error that a subgroup of this size would reveal with a power of 80 %.
     note : str
+        A remark, such as why there is no ECE; "" for none.
     """
 
     column: str
@@ -178,12 +182,13 @@ class Tried:
     Attributes
     ----------
     name : str
-        "nothing" for the scores as they are.
+        The name of the recalibrator; "nothing" for the original scores.
     log_loss, brier, ece : float
+        The metrics of the recalibrated scores.
     gain, gain_low, gain_high : float
-        How much lower the score is that methods were compared by, than that of the original scores, and the interval of
-        that.
+        How much it lowers the score that methods are compared by, with the interval.
     chosen : bool
+        Whether it is the recommended one.
     """
 
     name: str
@@ -198,7 +203,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A number before and after recalibration, out of fold; the gain is before less after."""
+    """A metric before and after recalibration, out of fold, and the gain (before minus after) with its interval."""
 
     name: str
     before: float
@@ -210,26 +215,26 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """The recommended fix, and what it is worth for rows that the map has not seen.
+    """The recommended recalibration, and how much it helps on rows that it was not fitted on.
 
     Attributes
     ----------
     chosen : str
-        A recalibrator's name, or "nothing".
+        The name of a recalibrator, or "nothing".
     advice : str
-        The same in words.
+        The recommendation in words.
     rows, bins : str
-        How many rows it was compared on, and how; the bins of its ECE, which are always these.
+        On how many rows the methods were compared, and how; and the bins of the ECE, always 10 uniform ones.
     score : str
-        What methods were compared by: "log loss", or "Brier score" where the log loss is infinite.
+        The score methods were compared by: "log loss", or "Brier score" where the log loss is infinite.
     tried : tuple of Tried
-        Best first.
+        The methods that were tried, best first.
     changes : tuple of Change
-        Log loss, Brier score and ECE; empty where nothing is recommended.
+        The changes of log loss, Brier score and ECE; empty where nothing is recommended.
     map : str or None
-        The fitted map as JSON, for `load_recalibrator`.
+        The fitted calibration map as JSON, for `load_recalibrator`.
     refinement : str
-        How much of the log loss the chosen map mends, in words; "" where none is recommended.
+        How much of the log loss the chosen recalibrator removes, in words; "" where none is recommended.
     """
 
     chosen: str
@@ -245,18 +250,18 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The page statistic of something one can look at.
+    """The statistic behind one view of the HTML report: all rows, a class, a subgroup, or a class within a subgroup.
 
     Attributes
     ----------
     class_name : str or None
-        One class; None for the headline's notion (all of them).
+        The class; None for all classes, judged by the headline's notion.
     column, level : str or None
-        One subgroup; None for all rows.
+        The column and the value of the subgroup; None for all rows.
     stage : {"before", "after"}
-        The scores as they are, or recalibrated out of fold.
+        Whether the scores are the original ones, or recalibrated out of fold.
     cells : PackedCells
-        840 cells.
+        The counts, in 840 cells.
     """
 
     class_name: str | None
@@ -268,7 +273,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """One metric of these predictions less that of others on the same rows."""
+    """One metric of two models on the same rows, and the difference: the first minus the second."""
 
     name: str
     value: float
@@ -280,21 +285,21 @@ class Versus:
 
     @property
     def title(self) -> str:
-        """What to call it."""
+        """The name of the metric in words."""
         return long_name(find_metric(self.name).alias, self.name)
 
     def in_words(self, a: str, b: str) -> str:
-        """Which of two models, called a and b, is better at this, or that the difference can be chance.
+        """Say which of two models, called a and b, is better by this metric, or that the difference could be noise.
 
         Examples
         --------
         >>> Versus("expected_calibration_error", 0.15, 0.05, 0.1, 0.08, 0.12, 0.01).in_words("A", "B")
         'B is better calibrated: its ECE is 0.1000 lower (0.0800 … 0.1200).'
         >>> Versus("auc", 0.75, 0.76, -0.01, -0.03, 0.01, 0.2).in_words("A", "B")
-        'The difference in AUC can be chance: -0.0100 (-0.0300 … 0.0100).'
+        'The difference in AUC could be noise: -0.0100 (-0.0300 … 0.0100).'
         >>> infinite = float("inf")
         >>> Versus("negative_log_likelihood", infinite, 0.3, infinite, -0.1, infinite, 0.8).in_words("A", "B")
-        'The difference in log loss can be chance: +infinite (-0.1000 … infinite).'
+        'The difference in log loss could be noise: +infinite (-0.1000 … infinite).'
         >>> Versus("negative_log_likelihood", infinite, 0.3, infinite, 0.1, infinite, 0.01).in_words("A", "B")
         'B predicts better on the whole: its log loss is infinitely lower (0.1000 … infinite).'
         """
@@ -303,16 +308,16 @@ class Versus:
         if self.difference == self.low == self.high == 0:
             return f"Both have the same {what}."
         if self.low != self.low or self.high != self.high:
-            return f"The two cannot be told apart by the {what}: it is infinite or undefined in some draws."
+            return f"The {what} cannot distinguish the two: it is infinite or undefined in some resamples."
         if self.low <= 0 <= self.high:
             ends = f"({shown(self.low)} … {shown(self.high)})"
-            return f"The difference in {what} can be chance: {signed(self.difference)} {ends}."
+            return f"The difference in {what} could be noise: {signed(self.difference)} {ends}."
         higher, lower = (a, b) if self.low > 0 else (b, a)
         size, low, high = self.difference, self.low, self.high
         if low < 0:
             size, low, high = -size, -high, -low
         ends = f"({shown(low)} … {shown(high)})"
-        outside = "" if low <= size <= high else "; chance adds more to one than to the other, so go by the interval"
+        outside = "" if low <= size <= high else "; noise adds more to one than to the other, so go by the interval"
         if row.direction is None:
             return f"{higher} has the higher {what}, by {shown(size)} {ends}{outside}."
         better, way = (lower, "lower") if row.direction == "lower" else (higher, "higher")

@@ -1,4 +1,4 @@
-"""`Audits`: several models on the same rows, ranked by a proper score, with their answers side by side."""
+"""`Audits`: audits of several models on the same rows, ranked by a proper score."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from believable.report.parts import Versus
 from believable.report.text import Section
 from believable.report.wording import percents, short_name, shown
 
-COMPARED_ALIASES = ("ece", "smece", "slope", "oe", "brier", "nll", "auc", "acc")  # as far as the audits have them
+COMPARED_ALIASES = ("ece", "smece", "slope", "oe", "brier", "nll", "auc", "acc")  # each is shown if an audit has it
 MAX_MODELS = 8
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Audits:
-    """Audits of several models on the same rows, the best first.
+    """Audits of several models on the same rows, best model first.
 
     `print` it for a table with one column per model; `to_html` writes one page with one diagram. It is a sequence of
-    `Audit`, and finds one by its name: `audits["logistic"]`.
+    `Audit`, and `audits["logistic"]` is the one with that name.
 
     Attributes
     ----------
     audits : tuple of Audit
-        Ranked by a proper score, the best first; each has its model's name as title.
+        The audits, ranked by a proper score, best first; the title of each is the name of its model.
     score : str
-        What they are ranked by: "log loss", or "Brier score" where a log loss is infinite.
+        The score they are ranked by: "log loss", or "Brier score" where a log loss is infinite.
     behind : tuple of Versus
-        The difference of each but the best from the best in that score, with its interval.
+        For every model except the best, the difference in that score from the best, with its interval.
     """
 
     audits: tuple[Audit, ...]
@@ -63,11 +63,11 @@ class Audits:
     def ranking(self) -> list[str]:
         """Say which model is best, and which cannot be distinguished from it."""
         name = self.best.title
-        surely = [audit.title for audit, one in self._others() if one.low > 0]
+        worse = [audit.title for audit, one in self._others() if one.low > 0]
         unsure = [audit.title for audit, one in self._others() if not one.low > 0]
         said = [f"{name} has the best {self.score}."]
-        if surely:
-            said.append(f"{_joined(surely)} {'is' if len(surely) == 1 else 'are'} clearly worse.")
+        if worse:
+            said.append(f"{_joined(worse)} {'is' if len(worse) == 1 else 'are'} clearly worse.")
         if unsure:
             said.append(f"{_joined(unsure)} cannot be distinguished from it on these rows.")
         return said
@@ -95,7 +95,7 @@ class Audits:
         return table
 
     def sections(self) -> Iterator[Section]:
-        """What there is to say, in order."""
+        """Yield the sections of the text, in order."""
         best = self.best
         yield Section(lines=[f"{len(self.audits)} models, {best.n:,} rows ({best.verdict.bins})"])
         yield Section(lines=[f"{audit.title}: {audit.verdict.headline}" for audit in self.audits])

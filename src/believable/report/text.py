@@ -29,18 +29,18 @@ MAX_LINES_IN_SHORT = 24
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the text: a table, sentences, or both.
+    """A section of the text report: a table, sentences, or both.
 
     Attributes
     ----------
     title : str
-        "" where it needs none.
+        The heading; "" for none.
     rows : sequence of rows of cells
-        A table, heading first.
+        The table, heading row first.
     lines : sequence of str
-        Sentences below it.
+        The sentences below the table.
     listed : bool
-        Whether the sentences are points of a list.
+        Whether the sentences are printed as list items.
     """
 
     title: str = ""
@@ -50,7 +50,7 @@ class Section:
 
     @property
     def to_the_right(self) -> tuple[bool, ...]:
-        """Which columns of the table are numbers."""
+        """For each column, whether it holds numbers and is therefore right-aligned."""
         return tuple(
             i > 0 and all(map(_is_number, column[1:])) for i, column in enumerate(zip(*self.rows, strict=True))
         )
@@ -75,39 +75,40 @@ class Section:
 
 
 def one_line(words: str) -> str:
-    """Text from outside on one line, without characters that move a terminal's cursor or change its colours."""
+    """Put text from outside on one line, without characters that move a terminal's cursor or change its colours."""
     return "".join(letter if letter.isprintable() else "�" for letter in " ".join(words.split()))
 
 
 def terminal_columns(words: str) -> int:
-    """How many columns of a terminal a text takes: wide letters take two, accents none."""
+    """Return how many columns of a terminal a text takes: wide letters take two, accents none."""
     return sum(2 if east_asian_width(letter) in "WF" else not combining(letter) for letter in words)
 
 
 def shortened(name: str) -> str:
-    """A name that fits into a table."""
+    """Shorten a name to fit into a table."""
     return name if len(name) <= MAX_NAME_LENGTH_IN_TEXT else f"{name[: MAX_NAME_LENGTH_IN_TEXT - 1]}…"
 
 
 def as_text(audit: Audit, *, full: bool = True) -> str:
-    """Section by section, the most important first."""
+    """Return the text report, most important section first; without `full`, in at most 24 lines."""
     return "\n\n".join(str(section) for section in (sections(audit) if full else short_sections(audit)))
 
 
 def short_sections(audit: Audit) -> list[Section]:
-    """The answer, the evidence, what to do and what to keep in mind, in at most 24 lines."""
+    """Return the answer, the evidence, what to do and what to keep in mind, in at most 24 lines."""
     made = [*_first_sections(audit), *_last_sections(audit)]
     if audit.versus:
         made.insert(3 if audit.advice else 2, Section(f"Compared with {audit.other}", lines=_compared(audit)))
     left = MAX_LINES_IN_SHORT
     kept: list[Section] = []
     for section in made:
-        room = left - bool(kept) - bool(section.title)  # an empty line between sections, and its title
-        if room < 1:
+        available = left - bool(kept) - bool(section.title)  # less an empty line between sections, and the title
+        if available < 1:
             break
-        lines = section.lines if len(section.lines) <= room else [*section.lines[: room - 1], MORE_THAN_FITS]
+        fits = len(section.lines) <= available
+        lines = section.lines if fits else [*section.lines[: available - 1], MORE_THAN_FITS]
         kept.append(replace(section, lines=lines))
-        left = room - len(lines)
+        left = available - len(lines)
     return kept
 
 
@@ -128,7 +129,7 @@ def _last_sections(audit: Audit) -> Iterator[Section]:
 
 
 def sections(audit: Audit) -> Iterator[Section]:
-    """What there is to say, in order."""
+    """Yield all sections of the text report, in order."""
     yield from _first_sections(audit)
     for family, heading in FAMILY_HEADINGS.items():
         rows = [one for one in audit.metrics if one.family == family]
@@ -159,7 +160,7 @@ def _compared(audit: Audit) -> list[str]:
 
 
 def opening(audit: Audit) -> list[str]:
-    """What was audited."""
+    """Return the first lines: what was audited."""
     what = f"{audit.title}: " if audit.title else ""
     clusters = "" if audit.n_clusters is None else f" in {audit.n_clusters:,} clusters"
     first = f"{what}{audit.n:,} {'row' if audit.n == 1 else 'rows'}{clusters}"
@@ -178,9 +179,9 @@ def opening(audit: Audit) -> list[str]:
 
 
 def metric_rows(rows: Sequence[Measured], of: bool) -> list[list[str]]:
-    """A table of metrics, heading first."""
-    floor = "if calibrated" if all(one.family == "score" for one in rows) else "noise floor"
-    table = [["", "value", "interval", floor, "95 % below", *(["of"] if of else []), "bins"]]
+    """Return the table of metrics, heading row first."""
+    expected = "if calibrated" if all(one.family == "score" for one in rows) else "noise floor"
+    table = [["", "value", "interval", expected, "95 % below", *(["of"] if of else []), "bins"]]
     for one in rows:
         digits, ends = _ends(one.low, one.high)
         floor, most = (shown(value) if value is not None else "" for value in (one.floor, one.q95))
@@ -190,7 +191,7 @@ def metric_rows(rows: Sequence[Measured], of: bool) -> list[list[str]]:
 
 
 def table_rows(audit: Audit) -> list[list[str]]:
-    """The reliability table, heading first."""
+    """Return the reliability table, heading row first."""
     table = [["scores", "rows", "predicted", "observed", "interval", ""]]
     for i, one in enumerate(audit.table):
         row = [f"{'[' if i == 0 else '('}{one.start:.4g}, {one.end:.4g}]", f"{one.n:,}"]
@@ -204,7 +205,7 @@ def table_rows(audit: Audit) -> list[list[str]]:
 
 
 def part_rows(parts: Sequence[Part]) -> list[list[str]]:
-    """Classes or subgroups, heading first."""
+    """Return the table of classes or subgroups, heading row first."""
     table = [["", "rows", "predicted", "observed", "ECE", "interval", "noise floor", ""]]
     for part in parts:
         name = shortened(f"{part.column} = {part.name}" if part.column else part.name)
@@ -215,7 +216,7 @@ def part_rows(parts: Sequence[Part]) -> list[list[str]]:
 
 
 def fix_section(audit: Audit) -> Section:
-    """What was tried, and what is recommended."""
+    """Return the section on recalibration: what was tried, and what is recommended."""
     fix = audit.fix
     if fix is None:
         return Section(lines=[f"No recalibration was tried: {audit.no_fix}"])
@@ -228,7 +229,7 @@ def fix_section(audit: Audit) -> Section:
 
 
 def tried_rows(audit: Audit) -> list[list[str]]:
-    """The leaderboard, heading first."""
+    """Return the table of recalibrators that were tried, heading row first."""
     assert audit.fix is not None
     table = [["", "log loss", "Brier", "ECE", f"gain in {audit.fix.score}", ""]]
     for one in audit.fix.tried:
@@ -240,7 +241,7 @@ def tried_rows(audit: Audit) -> list[list[str]]:
 
 
 def versus_rows(found: Sequence[Versus], a: str = "this", b: str = "other") -> list[list[str]]:
-    """A comparison of two models, heading first."""
+    """Return the table that compares two models, heading row first."""
     table = [["", a, b, "difference", "interval", "p"]]
     for one in found:
         ends = f"{shown(one.low)} … {shown(one.high)}"
@@ -250,7 +251,7 @@ def versus_rows(found: Sequence[Versus], a: str = "this", b: str = "other") -> l
 
 
 def _ends(low: float | None, high: float | None) -> tuple[int, str]:
-    """An interval, and the digits after the point that it takes to tell its ends apart."""
+    """Return how many digits after the point the ends of an interval need, and the interval written with them."""
     if low is None or high is None:
         return 4, ""
     digits = digits_apart(low, high)
@@ -258,7 +259,7 @@ def _ends(low: float | None, high: float | None) -> tuple[int, str]:
 
 
 def _p_value(p: float) -> str:
-    """The smallest that so many draws can give is an upper bound."""
+    """Write a p-value; the smallest one that a finite number of draws can give is only an upper bound."""
     return f"< {p:.1g}" if p <= SMALLEST_COMPARISON_P else f"{p:.2g}"
 
 
@@ -268,6 +269,6 @@ def _is_number(cell: str) -> bool:
 
 
 def _without_empty(rows: list[list[str]]) -> list[list[str]]:
-    """The columns that hold anything."""
+    """Remove the columns that are empty below the heading."""
     kept = [i for i in range(len(rows[0])) if i == 0 or any(row[i] for row in rows[1:])]
     return [[row[i] for i in kept] for row in rows]

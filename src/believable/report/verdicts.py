@@ -1,4 +1,4 @@
-"""`Verdict`: may the scores be taken at face value? The answer, the evidence for it, and what to do next."""
+"""`Verdict`: whether the scores may be taken at face value, the evidence for it, and what to do next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 from believable._check import renamed_attribute
 from believable.report.wording import digits_apart, percents, shown
 
-ECE_GUIDELINE = (("excellent", 0.05), ("good", 0.10), ("moderate", 0.15))  # below so much ECE; otherwise poor
+ECE_GUIDELINE = (("excellent", 0.05), ("good", 0.10), ("moderate", 0.15))  # an ECE below this limit; otherwise poor
 Grade = Literal["excellent", "good", "moderate", "poor"]
 Answer = Literal[
     "yes", "yes, as far as these data can tell", "use with care", "no, recalibrate first", "not enough data"
@@ -27,31 +27,31 @@ TONES: dict[Answer, Tone] = {
     "not enough data": "unsure",
 }
 MAX_RANGES_NAMED = 3
-RULES_ABOUT_OTHERS = ("class", "subgroup")  # which no other sentence of the evidence tells
-RULES_WITHOUT_EXAMPLE = ("slope", "ece", "gain")  # which need a range of scores to be understood
+RULES_ABOUT_OTHERS = ("class", "subgroup")  # findings that no other sentence of the evidence mentions
+RULES_WITHOUT_EXAMPLE = ("slope", "ece", "gain")  # a range of scores makes these findings easier to understand
 TRIVIAL_ERROR = 0.01
-LARGEST_SHOWN = 1e6  # a ratio or slope beyond is as good as infinite
-NEARLY_ALL_ROWS = 0.9  # a range that holds them says what the average says
-SMALLEST_P_SHOWN = 0.005  # the draws tell no smaller ones apart
+LARGEST_SHOWN = 1e6  # a larger ratio or slope is shown as infinite
+NEARLY_ALL_ROWS = 0.9  # a range with more repeats what the average says
+SMALLEST_P_SHOWN = 0.005  # the number of draws cannot resolve smaller ones
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A range of scores: what was predicted there, and what was observed.
+    """A range of scores, with the average prediction and the observed rate in it.
 
     Attributes
     ----------
     low, high : float
-        Ends of the range.
+        The ends of the range.
     predicted, observed : float
         The average prediction and the observed rate.
     n : int
-        Rows.
+        The number of rows.
     share : float
-        Their share of all rows, by weight.
+        The share of all rows, by weight.
     least : float
-        The smallest difference between prediction and rate that the data allow, with all ranges that were looked at
-        allowed for; 0 where there may be none.
+        The smallest difference between prediction and rate that is compatible with the data, corrected for the number
+        of ranges; 0 where there may be none.
     """
 
     low: float
@@ -69,12 +69,12 @@ class Range:
 
     @property
     def weight(self) -> float:
-        """What the range adds to the ECE."""
+        """The contribution of the range to the ECE."""
         return self.share * abs(self.predicted - self.observed)
 
     @property
     def ends(self) -> str:
-        """Both ends, with as many digits as tell them apart."""
+        """Both ends, with enough digits to differ."""
         digits = max(-math.floor(math.log10(max(self.high - self.low, 1e-8))), 2)
         return f"{self.low:.{digits}f} and {self.high:.{digits}f}"
 
@@ -121,14 +121,14 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule of the verdict found.
+    """A finding of one rule of the verdict.
 
     Attributes
     ----------
     rule : str
         The name of the rule; docs/audit.md has the table.
     answer : {"use with care", "no, recalibrate first"}
-        The answer that the rule asks for, at least.
+        The answer that the rule asks for; the verdict gives the most serious of these.
     words : str
         A sentence that says what is wrong.
     """
@@ -147,28 +147,28 @@ class Verdict:
     answer : str
         "yes"; "yes, as far as these data can tell"; "use with care"; "no, recalibrate first"; or "not enough data".
     findings : tuple of Finding
-        What speaks against taking the scores at face value, the most important first.
+        The reasons against taking the scores at face value, most important first.
     miscalibrated : bool
-        Whether perfect calibration is rejected at a level of 5 %, by several tests together.
+        Whether perfect calibration is rejected at a joint level of 5 %, by several tests together.
     p_value : float
-        The probability that a perfectly calibrated model shows as much, in whichever of these tests.
+        The joint p-value of these tests, under perfect calibration.
     ece, ece_p_value, estimate, low, high, level : float
-        The ECE of the data, and the probability that a perfectly calibrated model shows as large a one; what it says
-        about the population, where noise adds nothing to it; and the interval of that, with its level.
+        The ECE of the data, and the probability that a perfectly calibrated model shows one as large; the estimate of
+        the ECE in the population, to which noise adds nothing; and the interval of that estimate, with its level.
     grade : {"excellent", "good", "moderate", "poor"} or None
         The guideline's word for the estimate of the ECE: below 0.05, 0.10, 0.15, or above. None where the interval
-        reaches across one of these steps.
+        contains one of these limits.
     floor, q95 : float
-        The noise floor of the ECE: what a perfectly calibrated model with these scores would show on average, and in
-        19 of 20 data sets at most.
+        The noise floor of the ECE: what a perfectly calibrated model with these scores would show on average, and stay
+        below in 95 % of data sets.
     n_bins, strategy : int, str
-        The bins that it was computed with.
+        The bins of the ECE.
     notion : str
-        Which probabilities the verdict is about.
+        Which probabilities the verdict judges.
     pairs : bool
         Whether the scores are confidences in an answer, and the outcomes whether it was right.
     n, n_clusters : int
-        The number of rows, and of the clusters that they come in; None where clusters were not named.
+        The number of rows and of clusters; None if no clusters were given.
     predicted, observed : float
         The average prediction and the observed rate; for classes and answers, the average confidence and the accuracy.
     ratio, ratio_low, ratio_high : float
@@ -176,19 +176,19 @@ class Verdict:
     slope, slope_low, slope_high : float or None
         The calibration slope with its interval; None where it is undefined.
     direction : {"over-predicts", "under-predicts", "over-confident", "under-confident", "unclear"}
-        By the average; "over-confident" and "under-confident" are said of confidences.
+        The direction of the average error; "over-confident" and "under-confident" describe confidences.
     spread : {"too extreme", "not extreme enough", "unclear"}
-        By the slope.
+        Whether the calibration slope is below or above 1.
     ranges : tuple of Range
-        Ranges of scores that are surely wrong, with their number allowed for.
+        Ranges of scores that are certainly wrong, corrected for the number of ranges.
     typical : Range or None
-        A range to quote where nothing is wrong; None where there are too few rows for one.
+        A range to quote as an example where nothing is wrong; None if there are too few rows for one.
     looks_clustered : bool
-        Whether neighbouring rows err together, as rows of the same patient or query do, and no clusters were named.
+        Whether neighbouring rows err together, as rows of the same patient or query do, and no clusters were given.
     rows_needed : int or None
-        About how many rows, or clusters where rows come in them, would answer the question; None where these do.
+        About how many rows (or clusters, if rows come in clusters) would be enough; None where these are.
     after : str
-        What was done to the scores before, such as "after Platt scaling"; "" where they are as they were given.
+        What was done to the scores before the audit, such as "after Platt scaling"; "" for the scores as given.
     """
 
     answer: Answer
@@ -242,7 +242,7 @@ class Verdict:
 
     @property
     def tone(self) -> Tone:
-        """What colour suits the answer: good, a warning, bad, or not known."""
+        """The colour of the answer: good, a warning, bad, or unsure."""
         return TONES[self.answer]
 
     @property
@@ -252,13 +252,13 @@ class Verdict:
 
     @property
     def needed(self) -> str:
-        """How much data would do, in words."""
+        """How many rows or clusters would be enough, in words; "" where these are."""
         if self.rows_needed is None:
             return ""
         return f"{self.rows_needed:,} {'rows' if self.n_clusters is None else 'clusters'}"
 
     def way_of(self, low: float, high: float, over: bool) -> str:
-        """Return which way a bin is wrong, where it lies in a range that surely is; otherwise ""."""
+        """Return the direction of the error of a bin that lies in a range that is certainly wrong; otherwise ""."""
         for one in self.ranges:
             if one.low - 1e-9 <= low and high <= one.high + 1e-9 and over == one.over:
                 if self.about_confidence:
@@ -294,11 +294,11 @@ class Verdict:
         return f"{self.label}{after}. {first}"
 
     def lines(self) -> list[str]:
-        """The answer, then the evidence, as sentences."""
+        """Return the answer, then the evidence, as sentences."""
         return [self.headline, *self.details()]
 
     def details(self) -> list[str]:
-        """The evidence: further findings, how sure they are, the average, the slope, the ranges and the ECE."""
+        """Return the evidence: further findings, the p-value, the average, the slope, the ranges and the ECE."""
         told = self.findings[0].rule if self.findings else ""
         said = [finding.words for finding in self.findings[1:] if finding.rule in RULES_ABOUT_OTHERS]
         said.append(self._test())
@@ -330,7 +330,7 @@ class Verdict:
         return self.typical.example(self.about_confidence)
 
     def _uncertain(self) -> str:
-        """What is known where miscalibration is certain and its size is not."""
+        """Say what is known if miscalibration is certain and its size is not."""
         more = f"; about {self.needed} would show it" if self.rows_needed is not None else ""
         low, high = (one.removesuffix(" %") for one in percents(self.low, self.high))
         what = "confidences" if self.about_confidence else "scores"

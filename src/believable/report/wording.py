@@ -1,4 +1,4 @@
-"""How numbers and metrics are written: the digits that a number deserves, and what metrics are called."""
+"""How numbers and metrics are written: how many digits a number gets, and the names of metrics in words."""
 
 from __future__ import annotations
 
@@ -37,23 +37,26 @@ SHORT_METRIC_NAMES = {
 
 
 def long_name(alias: str, name: str) -> str:
-    """The name of a metric in words, for a line of text."""
+    """Return the name of a metric in words, for a line of text."""
     return METRIC_NAMES.get(alias, name.replace("_", " "))
 
 
 def short_name(alias: str, name: str) -> str:
-    """Two or three words for a metric, with a capital, for a narrow column."""
+    """Return two or three words for a metric, capitalised, for a narrow column."""
     return SHORT_METRIC_NAMES.get(alias, name.replace("_", " ").capitalize())
 
 
 def decimals(least: int, *shares: float) -> int:
-    """Digits after the point: two that count of the smallest share, and of what the largest lacks of 1; at most 8."""
+    """Return how many digits after the point show two significant digits of every share and of 1 minus it; at most 8.
+
+    `least` is the smallest number of digits to return.
+    """
     seen = [one for share in shares for one in (share, 1 - share) if one > 1e-8]
     return min(max([least, *(1 - math.floor(math.log10(one)) for one in seen)]), 8)
 
 
 def percents(*shares: float, least: int = 0) -> list[str]:
-    """Write shares as percentages, with as few digits as show two that count and tell the shares apart.
+    """Write shares as percentages, with just enough digits for two significant ones and for different shares to differ.
 
     Examples
     --------
@@ -69,7 +72,7 @@ def percents(*shares: float, least: int = 0) -> list[str]:
 
 
 def _digits_of_percent(share: float) -> int:
-    """Digits after the point that show two of a small percentage, or of what a large one lacks of 100 %."""
+    """Return how many digits after the point show two significant ones of a percentage, and of 100 % minus it."""
     if 0 < share < 0.095:
         return min(1 - math.floor(math.log10(100 * share) + 1e-9), 7)
     if 0.99 < share < 1:
@@ -78,25 +81,24 @@ def _digits_of_percent(share: float) -> int:
 
 
 def digits_apart(low: float, high: float) -> int:
-    """Digits after the point, with which the ends of an interval differ: four, or more where very many rows make it
-    narrow; at most 10."""
+    """Return how many digits after the point make the ends of an interval differ: 4, or up to 10 if it is narrow."""
     width = abs(high - low)
     return min(max(4, -math.floor(math.log10(width))), 10) if 0 < width < math.inf else 4
 
 
 def rows_rounded_up(number: float) -> int:
-    """To two digits that count: a number of rows that is asked for is never less than those there are."""
+    """Round a number of rows up to two significant digits, so that the rows asked for are never too few."""
     step: int = 10 ** max(math.floor(math.log10(number)) - 1, 0)
     return math.ceil(number / step - 1e-9) * step
 
 
 def shown(value: float | None, digits: int = 4) -> str:
-    """Four digits after the point, or so many; or what stands for no number."""
+    """Write a number with a fixed number of digits after the point; None and NaN are written as a dash."""
     if value is None or value != value:
         return "–"
     return f"{value:.{digits}f}" if math.isfinite(value) else "infinite" if value > 0 else "-infinite"
 
 
 def signed(value: float) -> str:
-    """A difference, as `shown` shows it and with its sign."""
+    """Write a difference as `shown` does, with its sign."""
     return f"{value:+.4f}" if math.isfinite(value) else f"{'+' if value > 0 else ''}{shown(value)}"

@@ -220,8 +220,8 @@ def log_loss_terms(scores: Floats, labels: Array, kind: Kind, eps: float = 0.0) 
     """Return -log of the probability of the observed outcome for each row or entry; infinite if it is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         if kind == "multiclass":
-            happened = _kernels.label_scores(scores, labels).astype(np.float64)
-            return np.asarray(-np.log(np.clip(happened, eps, 1 - eps) if eps else happened))
+            occurred = _kernels.label_scores(scores, labels).astype(np.float64)
+            return np.asarray(-np.log(np.clip(occurred, eps, 1 - eps) if eps else occurred))
         p = scores.astype(np.float64)
         if eps:
             p = np.clip(p, eps, 1 - eps)

@@ -44,13 +44,19 @@ def kernel_calibration_error(
     Parameters
     ----------
     predictions : Tensor or array-like of shape (n,) or (n, K), or Predictions
+        Probabilities, or logits with `from_logits=True`.
     targets : Tensor or array-like of shape (n,)
+        Outcomes or class numbers.
     from_logits : bool
+        Whether predictions are logits.
     kernel : {"tv", "gaussian"} or callable
         A callable must be a positive semi-definite kernel.
     bandwidth : float, optional
+        The bandwidth of the kernel; by default the median distance.
     sample_weight : Tensor or array-like of shape (n,), optional
+        Importance weights.
     device : optional
+        The device to sum pairs on; by default that of the predictions.
 
     Returns
     -------
@@ -99,16 +105,20 @@ def squared_kernel_calibration_error(
     predictions : Tensor or array-like of shape (n,) or (n, K), or Predictions
         Probabilities, or logits with `from_logits=True`. There is no gradient: use `KCELoss` for one.
     targets : Tensor or array-like of shape (n,)
+        Outcomes or class numbers.
     from_logits : bool
         Whether predictions are logits; the sigmoid (1-D) or softmax (2-D) is computed in float64.
     estimator : {"unbiased", "biased", "block", "linear"}
+        Which pairs of rows the mean is over; see `believable.squared_kernel_calibration_error`.
     kernel : {"tv", "gaussian"} or callable
         A callable takes two tensors of rows, (a, K) and (b, K), and returns the (a, b) tensor of its values. It must be
         symmetric.
     bandwidth : float, optional
+        The bandwidth of the kernel; by default the median distance.
     block_size : int, optional
         For "block"; by default about sqrt(n).
     sample_weight : Tensor or array-like of shape (n,), optional
+        Importance weights.
     device : optional
         The device to sum pairs on; by default that of the predictions.
 
@@ -148,7 +158,7 @@ def squared_kernel_calibration_error(
         return unbiased_skce(given)
     size = 2 if estimator == "linear" else block_size or max(2, isqrt(len(given)))
     if len(given) < size:
-        raise UndefinedError(f"blocks of {size} rows need as many, these are {len(given)}")
+        raise UndefinedError(f"a block needs {size} rows, but there are only {len(given)}")
     return block_skce(given, size)
 
 

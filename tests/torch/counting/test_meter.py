@@ -394,7 +394,7 @@ def test_the_row_is_found_behind_blocks_and_ignored_ones():
             CalibrationMeter(300),
             torch.full((1, 300), 1 / 300),
             torch.tensor([257.0], dtype=torch.bfloat16),
-            "targets of torch.bfloat16 cannot tell 300 classes apart",
+            "targets of torch.bfloat16 cannot distinguish 300 classes",
         ),
         (CalibrationMeter().to("meta"), torch.tensor([0.5]), torch.tensor([1]), "it is on cpu, the meter on meta"),
     ],

@@ -223,7 +223,7 @@ def _whole(labels: Tensor, n_classes: int, ignore_index: int | None) -> Tensor:
     if labels.is_floating_point():
         if n_classes - 1 > 2 / torch.finfo(labels.dtype).eps:
             raise InputError(
-                "{argument} of {dtype} cannot tell {n_classes} classes apart: pass integers",
+                "{argument} of {dtype} cannot distinguish {n_classes} classes: pass integers",
                 argument="targets",
                 dtype=labels.dtype,
                 n_classes=n_classes,

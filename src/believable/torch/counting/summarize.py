@@ -38,6 +38,7 @@ def summarize(
     targets : Tensor
         0 and 1 for one event, 0 to K - 1 for classes.
     sample_weight : Tensor of the shape of the targets, optional
+        Importance weights.
     from_logits : bool
         Whether predictions are logits; this is never guessed.
     ignore_index : int, optional
@@ -97,6 +98,7 @@ def bin_stats(
         By default "binary" for one event and "confidence" for classes; "top_label" and "classwise" have separate bins
         for every class.
     sample_weight : Tensor of the shape of the targets, optional
+        Importance weights.
     from_logits : bool
         Whether predictions are logits; this is never guessed.
     ignore_index : int, optional

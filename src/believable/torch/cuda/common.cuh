@@ -33,7 +33,7 @@ enum { N, W, W2, BRIER, NLL, CORRECT, CONFIDENCE, ENTROPY, SPREAD, SPREAD_VARIAN
 // Reasons why a row is invalid, in the order of REASONS in counting/rows.py.
 enum { NOT_FINITE, OUTSIDE, NOT_ONE, NO_CLASS };
 
-// A number that stays in its register; the compiler would rather find it anew for every row.
+// A number that stays in its register; otherwise the compiler would compute it again for every row.
 __device__ __forceinline__ unsigned kept(unsigned x) {
   asm volatile("mov.u32 %0, %0;" : "+r"(x));
   return x;
@@ -45,7 +45,7 @@ __device__ __forceinline__ unsigned address_of(const void* place) {
 }
 
 // Right-closed cells k/M; 0 and 1 have cells of their own. `edges` are those numbers rounded to the type of p: a
-// product may be off by one place near an edge, so the edges decide there.
+// product may be wrong by one cell near an edge, so the edges decide there.
 template <int M>
 __device__ __forceinline__ int cell_of(double p, const double* edges) {
   int below = (int)(p * M);
@@ -109,14 +109,14 @@ __device__ __forceinline__ double over_warp(double x) {
   return x;
 }
 
-// Adds what the lanes of a warp hold to one place.
+// Adds the values of all lanes of a warp to one address.
 __device__ __forceinline__ void add_over_warp(double* to, double x) {
   x = over_warp(x);
   if ((threadIdx.x & 31) == 0 && x != 0) atomicAdd(to, x);
 }
 
 // A few cells of a block: every thread has its own, so that no two ever write to the same place; they are added up after
-// `ROWS` rows. Many scores of one value would be off in a sum of single precision, all to the same side: so the sum of
+// `ROWS` rows. In a sum of single precision, many equal scores would all be rounded in the same direction: so the sum of
 // scores is a whole number of steps of 2^-40.
 #define ROWS 248  // fewer than 2^8, which the counts can hold; a multiple of the rows that are loaded at once
 
@@ -176,7 +176,7 @@ __device__ __forceinline__ void flush_cells(Cell* cells, double* table, double* 
   __syncthreads();
 }
 
-// Adds a pair to a table of many cells, where rows seldom meet.
+// Adds a pair to a table of many cells, where threads rarely write to the same cell.
 __device__ __forceinline__ void add_pair(double* table, long long code, int outcome, double p) {
   double* entry = table + code * 6 + (outcome ? 3 : 0);
   atomicAdd(entry, 1.0);
@@ -184,7 +184,7 @@ __device__ __forceinline__ void add_pair(double* table, long long code, int outc
   atomicAdd(entry + 2, p * p);
 }
 
-// What a row of classes adds to the sums, from `BRIER` to `SPREAD_VARIANCE`, and two by chance.
+// What a row of classes adds to the sums from `BRIER` to `SPREAD_VARIANCE`, and to the two noise floors.
 #define TERMS 9
 
 // `first` is the largest probability; of the others, apart from it so that nothing cancels where it is nearly sure, these

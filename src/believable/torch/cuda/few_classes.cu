@@ -14,7 +14,7 @@ struct Row {
   float p[K], terms[TERMS];
 };
 
-// All that a row adds. The largest class is kept apart from the rest, so that nothing cancels where it is nearly sure.
+// The terms that a row adds. The largest class is kept apart from the rest, so that nothing cancels where it is nearly sure.
 __device__ __forceinline__ void look_at(const float* z, int label, float own_score, Row& row) {
   int top = 0;
   float most = z[0];

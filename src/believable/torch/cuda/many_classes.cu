@@ -137,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
 #pragma unroll
     for (int i = 1; i < ENTRIES; i++) least = fminf(least, z[i]);
     bool outside = __any_sync(~0u, least < 0.f) || most > 1.f;
-    if (outside) of.third = __int_as_float(0x7f800000);  // heard of by the other warps too
+    if (outside) of.third = __int_as_float(0x7f800000);  // tells the other warps too
 #endif
 #pragma unroll
     for (int lanes = 16; lanes; lanes /= 2) {

@@ -30,7 +30,7 @@ struct Grids {
   double* table;
 };
 
-// A score that was looked at.
+// A score that has been checked.
 struct Valid {
   real p;
   int cell;
@@ -51,7 +51,7 @@ __device__ __forceinline__ Valid look_at(float score, const Grids& grids) {
   return of;
 }
 
-// Adds it to all but few cells, with whether it happened.
+// Adds a score and its outcome to the sums, and to the tables of many cells.
 __device__ __forceinline__ void add_valid(float score, const Valid& of, bool y, const Grids& grids, Sums& sums) {
   const real p = of.p;
 #if LOGITS

@@ -52,7 +52,9 @@ class LabelLoss(nn.Module):
         Parameters
         ----------
         logits : Tensor of shape (N, K) or (N, K, d1, ...)
+            Logits, with classes on axis 1.
         labels : Tensor of shape (N,) or (N, d1, ...)
+            Class numbers 0..K-1, or `ignore_index`.
         sample_weight : Tensor of shape (N,) or of the labels' shape, optional
             A row of weight 2 counts as two rows, a row of weight 0 as none.
         """
@@ -191,7 +193,9 @@ class BatchLoss(nn.Module):
         logits : Tensor of shape (n,), (n, K) or (n, K, d1, ...)
             Logits of one event, or of K classes.
         labels : Tensor of shape (n,) or (n, d1, ...)
+            Outcomes or class numbers, or `ignore_index`.
         sample_weight : Tensor of shape (n,) or of the labels' shape, optional
+            Importance weights; a row of weight 0 is ignored.
         """
         batch = batch_of(logits, labels, sample_weight, self.ignore_index)
         return batch.finish(self._value(batch), self.reduction)

@@ -37,7 +37,9 @@ class KCELoss(BatchLoss):
     Parameters
     ----------
     estimator : {"unbiased", "biased"}
+        Which pairs of rows the mean is over, as above.
     kernel : {"tv", "gaussian"}
+        The kernel, as above.
     bandwidth : float, optional
         nu, above 0. By default the median distance in each batch, computed on the CPU. A fixed number is faster, and
         makes batches comparable.

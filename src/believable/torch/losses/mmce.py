@@ -38,6 +38,7 @@ class MMCELoss(BatchLoss):
     bandwidth : float
         The bandwidth h of the kernel, above 0.
     weighted : bool
+        Whether correct and wrong rows have the same total weight, as above.
     unbiased : bool
         Not together with `weighted`.
     reduction : {"mean", "sum"}

@@ -84,7 +84,7 @@ class RecalibrationModule(nn.Module, ABC):
         """Return the parameters as plain numbers, under the names of the saved form."""
 
     @abstractmethod
-    def _set(self, learnt: dict[str, Any]) -> None:
+    def _set(self, fitted: dict[str, Any]) -> None:
         """Set the parameters from the saved form."""
 
     @abstractmethod
@@ -122,8 +122,8 @@ class RecalibrationModule(nn.Module, ABC):
         return json.dumps({**head, **form, "maps": [self._map()]})
 
     def _load(self, saved: dict[str, Any]) -> None:
-        (learnt,) = saved["maps"]
-        self._set(learnt)
+        (fitted,) = saved["maps"]
+        self._set(fitted)
         self._form = {name: saved[name] for name in ("input", "columns", "classes", "settings")}
 
 

@@ -75,9 +75,9 @@ class LinearModule(RecalibrationModule):
             rows = rows_of(logits, labels, sample_weight, from_logits=True, ignore_index=ignore_index)
             z, y, w = as_arrays(rows)
         fitted = self._estimator()(input="logits", penalty=self.penalty).fit(z, y, sample_weight=w)
-        (learnt,) = fitted.maps_
-        assert learnt is not None
-        self._set(learnt)
+        (parameters,) = fitted.maps_
+        assert parameters is not None
+        self._set(parameters)
         self.penalty_ = fitted.penalty_
         self._form = form(1 if z.ndim == 1 else self.n_classes, self.n_classes, {"penalty": self.penalty})
         return self
@@ -136,9 +136,9 @@ class AffineModule(LinearModule):
     def _map(self) -> dict[str, Any]:
         return {"weights": self.weight.tolist(), "intercepts": self.bias.tolist()}
 
-    def _set(self, learnt: dict[str, Any]) -> None:
-        assign(self.weight, learnt["weights"])
-        assign(self.bias, learnt["intercepts"])
+    def _set(self, fitted: dict[str, Any]) -> None:
+        assign(self.weight, fitted["weights"])
+        assign(self.bias, fitted["intercepts"])
 
 
 def as_arrays(rows: Rows) -> tuple[Any, Any, Any]:

@@ -33,6 +33,7 @@ class ModelWithTemperature(nn.Module):
     Attributes
     ----------
     model : nn.Module
+        The classifier.
     scaling : TemperatureScaling
         Use its `to_numpy()` and `to_json()` to take the temperature out of torch.
     temperature : nn.Parameter of shape (1,)

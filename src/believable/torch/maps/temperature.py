@@ -128,8 +128,8 @@ class TemperatureScaling(RecalibrationModule):
     def _map(self) -> dict[str, Any]:
         return {"temperature": self.temperature.item()}
 
-    def _set(self, learnt: dict[str, Any]) -> None:
-        assign(self.temperature, [learnt["temperature"]])
+    def _set(self, fitted: dict[str, Any]) -> None:
+        assign(self.temperature, [fitted["temperature"]])
 
     def _blank(self) -> dict[str, Any]:
         if self.n_classes is None:

@@ -62,9 +62,9 @@ class VectorScaling(LinearModule):
     def _map(self) -> dict[str, Any]:
         return {"scales": self.scale.tolist(), "intercepts": self.bias.tolist()}
 
-    def _set(self, learnt: dict[str, Any]) -> None:
-        assign(self.scale, learnt["scales"])
-        assign(self.bias, learnt["intercepts"])
+    def _set(self, fitted: dict[str, Any]) -> None:
+        assign(self.scale, fitted["scales"])
+        assign(self.bias, fitted["intercepts"])
 
     def _refuse(self, saved: dict[str, Any]) -> None:
         only_logits(saved)

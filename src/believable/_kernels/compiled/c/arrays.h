@@ -32,7 +32,7 @@ int take_numbers(PyObject *const *args, Py_ssize_t n_args, Py_ssize_t from, Py_s
 /* Whether a range, (start, stop), lies within n rows. */
 int is_within(const Py_ssize_t *range, Py_ssize_t n);
 
-/* NULL, and a ValueError unless there is an exception already. */
+/* Returns NULL, and sets a ValueError unless an exception is set already. */
 PyObject *unfit(const char *name);
 
 #define METHOD(NAME) {#NAME, (PyCFunction)(void (*)(void))NAME, METH_FASTCALL, NULL}

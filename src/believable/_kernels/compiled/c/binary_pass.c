@@ -1,9 +1,9 @@
 /* One read of 1-D scores and their outcomes: the sums behind proper scores, and the sums of every cell on several
  * grids.
  *
- * A row's cell grows with its score on every grid, so the sum of its cells, its code, tells each of them: rows are
- * summed by code, once. All of them are checked on the way: scores are in [0, 1], and labels are 0 or 1, or shares
- * between. */
+ * A row's cell grows with its score on every grid, so the sum of its cell numbers, its code, determines each of them:
+ * rows are summed by code, once. The same read checks every row: scores must be in [0, 1], and labels 0, 1, or shares
+ * between them. */
 #include "coded.h"
 #include "logarithm.h"
 
@@ -69,8 +69,8 @@ WIDER static int is_valid(const Block *block, Py_ssize_t n)
     return bad == 0;
 }
 
-/* log p and log(1 - p); 0 in place of the infinite ones, as 0 log 0 is 0 in the entropy. 1 - p is rounded, and what
- * that lost is given back. */
+/* Computes log p and log(1 - p), with 0 instead of -infinity, because 0 log 0 is 0 in the entropy. 1 - p is rounded,
+ * and its rounding error is added back. */
 WIDER static void logarithms(Block *block, Py_ssize_t n)
 {
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -139,7 +139,7 @@ static void add_sums(double *into, const double *part)
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
 
-/* Where each row lies among n cells: a whole number in `cell`, and the rows where rounding leaves it open in `look`. */
+/* Writes the cell of each row among n cells to `cell`, and to `look` whether rounding may have changed it. */
 WIDER static void place_uniform(Block *block, Py_ssize_t n, double cells, double window)
 {
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -150,7 +150,8 @@ WIDER static void place_uniform(Block *block, Py_ssize_t n, double cells, double
     }
 }
 
-/* 0 is open too, and so is what is at least `high`. In two loops: one would not be vectorised. */
+/* The same for logit-spaced cells; a score of 0, or of at least `high`, must be looked up too. Two loops, because one
+ * would not be vectorised. */
 WIDER static void place_logit(Block *block, Py_ssize_t n, double per_unit, double middle, double window, double high)
 {
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -171,8 +172,8 @@ INLINE int32_t capped(int32_t cell, int32_t last)
     return (uint32_t)cell < (uint32_t)last ? cell : last;
 }
 
-/* The number of inner edges below each score, by the rules of `uniform_floor` and `logit_floor`; but, where they are
- * apart, 0 and 1 have cells of their own, before and after the others. */
+/* Finds the number of inner edges below each score, by the rules of `uniform_floor` and `logit_floor`; with `apart`, 0
+ * and 1 have their own cells, before and after the others. */
 static void place(Block *block, Py_ssize_t n, const Grid *grid, char type, int apart)
 {
     const double below_one = type == 'f' ? 5.960464477539063e-08 : 1.1102230246251565e-16; /* spacing of scores there */
@@ -245,7 +246,8 @@ static void scatter(Pass *pass, Block *block, Py_ssize_t n)
         scatter_as(pass, block, n, 7, pass->soft);
 }
 
-/* Whether no place can be beyond the edges: rounding adds a window to the logit, and the edges reach as far. */
+/* Whether no position can lie beyond the edges: the edges must reach as far as the largest logit plus its rounding
+ * window. */
 static int is_safe(const Grid *grid)
 {
     if (grid->n < 1 || grid->n > MOST_CELLS)
@@ -255,7 +257,7 @@ static int is_safe(const Grid *grid)
 
 /* --- a range of rows ---------------------------------------------------------------------------------------------- */
 
-/* 0 if a row is not valid. */
+/* Sums a range of rows; returns 0 if a row is invalid. */
 static int run(Pass *pass, Py_ssize_t start, Py_ssize_t stop)
 {
     Block block;
@@ -311,10 +313,10 @@ static int index_rows(const Array *scores, const Grid *grid, Py_ssize_t start, P
     return 1;
 }
 
-/* binary_pass(scores, labels, weights, sums, table, more, codes, start, stop, edges, near_one, reach, edges, ...):
- * of the rows from start, a multiple of PART, to stop adds the sums of every part to `sums`, and either the moments
- * of every code to `table` and `more` or the codes themselves to `codes`; what there is no room for is left out. 1
- * if `more` is used, 0 if not, -1 if a row is not valid. */
+/* binary_pass(scores, labels, weights, sums, table, more, codes, start, stop, edges, near_one, reach, edges, ...): for
+ * the rows from start, a multiple of PART, to stop, adds the sums of every part to `sums`, and either the moments of
+ * every code to `table` and `more` or the codes themselves to `codes`; outputs that are None are left out. Returns 1 if
+ * `more` is used, 0 if not, -1 if a row is invalid. */
 static PyObject *binary_pass(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "bBhHiIqQfd", "?d", "?>d", "?>d", "?>d", "?>i", NULL};

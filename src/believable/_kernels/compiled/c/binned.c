@@ -22,8 +22,8 @@ typedef struct {
 
 /* --- codes --- */
 
-/* A row outside of [0, 1], or with another label than 0 and 1, gets some code, and what is returned is not 0. A
- * negative label is a large one without its sign. */
+/* Computes the code of each row. If a score is outside [0, 1], or a label is not 0 or 1, its code is arbitrary and the
+ * result is not 0. A negative label becomes a large one when it is read as unsigned. */
 #define CODES(NAME, SCORE, LABEL, BIN)                                                                                 \
     INLINE int NAME##_as(const SCORE *restrict scores, const LABEL *restrict labels, int n, Bins bins,                 \
                          int32_t *restrict code, int kind, int apart)                                                  \
@@ -109,7 +109,8 @@ static Codes codes_of(char score, Py_ssize_t label_size)
 ADD_ROWS(add_floats, float)
 ADD_ROWS(add_doubles, double)
 
-/* From tables of (bins, 2, moments) to the moments of all rows and of positive ones, each (moments, bins). */
+/* Adds tables of shape (bins, 2, moments) to the moments of all rows and of positive ones, each of shape (moments,
+ * bins). */
 static void add_tables(const Job *job, double *out)
 {
     const Py_ssize_t m = n_moments(job->weighted, job->squares), n_bins = job->entries / (2 * m);
@@ -149,8 +150,8 @@ static int sum_rows(const Job *job, char score, Codes codes, Py_ssize_t start, P
 }
 
 /* bin_sums(scores, labels, weights, edges, first, out, kind, apart, squares, start, stop): adds the moments of the rows
- * from start to stop to out, of shape (2, moments, bins): of all, and of those with label 1. True if one of them is no
- * probability, or its label not 0 or 1; then the sums mean nothing. */
+ * from start to stop to out, of shape (2, moments, bins): of all rows, and of those with label 1. Returns True if a
+ * score is not a probability, or a label is not 0 or 1; the sums are then meaningless. */
 static PyObject *bin_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "bBhHiIqQ", "?d", "fd", "?i", ">d", NULL};

@@ -15,8 +15,8 @@ typedef struct {
     int kind, apart; /* apart: 0 and 1 have separate bins, before and after the others */
 } Bins;
 
-/* The bin of a score in [0, 1]. Edges k/M are divided anew, which is exactly what was rounded when they were made, and
- * unlike looking them up can be done for several scores at once. */
+/* Returns the bin of a score in [0, 1]. Edges k/M are computed again, which gives exactly the rounded edges, and unlike
+ * a lookup can be done for several scores at once. */
 #define BIN_OF(NAME, SCORE)                                                                                            \
     INLINE int32_t NAME(SCORE p, const Bins *bins, int kind, int apart)                                                \
     {                                                                                                                  \
@@ -49,8 +49,8 @@ BIN_OF(bin_of_double, double)
 #define MOST_BINS (INT32_MAX / 4) /* so that codes of bins and labels are an int32 */
 #define MOST_FLOATS (1 << 24)     /* a float distinguishes whole numbers up to this */
 
-/* Bins for scores of a type, from edges and the table, if there is one. n is 0 if no score could safely be looked for:
- * what the table says must be bins. */
+/* Returns bins for scores of a type, from edges and the table, if there is one. n is 0 if a lookup would not be safe,
+ * because an entry of the table is not a bin. */
 static inline Bins take_bins(const Array *edges, const Array *first, char score, Py_ssize_t kind, Py_ssize_t apart)
 {
     Bins bins = {edges->data, first->data, edges->size - 1, (int)kind, apart != 0};

@@ -1,5 +1,5 @@
-/* From rows or tables by code to the cells of a grid: codes are sums of cells, and grow as the cells of every grid
- * do. */
+/* Converts rows or tables by code to the cells of a grid. Codes are sums of cell numbers, so they grow with the cells
+ * of every grid. */
 #include "coded.h"
 
 #define MOST_BITS 11 /* bits of a code that one round of sorting uses */
@@ -22,7 +22,7 @@ static void sort_round(const Coded *from, Coded *to, Py_ssize_t n, int shift, in
         to[starts[(from[i].code >> shift) & mask]++] = from[i];
 }
 
-/* The rows in the order of their codes, in one of the two arrays. */
+/* Sorts the rows by code; the result is in one of the two arrays. */
 static const Coded *sorted(const int32_t *codes, Py_ssize_t n, Coded *one, Coded *other)
 {
     Py_ssize_t starts[(1 << MOST_BITS) + 1];
@@ -71,8 +71,8 @@ static Py_ssize_t sum_sorted(const Coded *rows, const Array *a, int32_t *found, 
     return k + 1;
 }
 
-/* sum_by_code(codes, scores, labels, weights, found, sums): the codes that occur, in ascending order, and the
- * moments of each; how many there are. */
+/* sum_by_code(codes, scores, labels, weights, found, sums): writes the codes that occur, in ascending order, and the
+ * moments of each; returns how many there are. */
 static PyObject *sum_by_code(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"i", "fd", "bBhHiIqQfd", "?d", ">i", ">d", NULL};
@@ -106,7 +106,7 @@ static PyObject *sum_by_code(PyObject *self, PyObject *const *args, Py_ssize_t n
 
 /* --- many rows: what is in tables --------------------------------------------------------------------------------- */
 
-/* The sums go to the front of the first table. */
+/* Adds all tables and keeps the codes with rows, whose sums go to the front of the first table. */
 static Py_ssize_t pick(double *tables, Py_ssize_t n_tables, Py_ssize_t n_codes, Py_ssize_t width, int32_t *found)
 {
     Py_ssize_t k = 0;
@@ -123,8 +123,8 @@ static Py_ssize_t pick(double *tables, Py_ssize_t n_tables, Py_ssize_t n_codes, 
     return k;
 }
 
-/* occupied(tables, found, n_tables): adds tables of moments by code, and keeps the codes with rows: they are put into
- * `found`, and their sums in the same order to the front of the first table. How many there are. */
+/* occupied(tables, found, n_tables): adds tables of moments by code, and keeps the codes with rows: writes these to
+ * `found`, and their sums in the same order to the front of the first table. Returns how many there are. */
 static PyObject *occupied(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {">d", ">i", NULL};
@@ -161,7 +161,7 @@ typedef struct {
     double *of_all, *of_positive; /* of shape (moments, room) */
 } Codes;
 
-/* How many cells there are; -1 if a code has none. */
+/* Returns the number of cells; -1 if a code has none. */
 static Py_ssize_t count_cells(const Codes *codes)
 {
     Py_ssize_t n = 0;
@@ -192,8 +192,8 @@ static void sum_cells(const Codes *codes)
     }
 }
 
-/* cells_of_codes(found, sums, cells, keys, out, soft): the cells that hold these codes, and their moments, of all
- * rows and of those with outcome 1. How many there are; without room for them, that alone. */
+/* cells_of_codes(found, sums, cells, keys, out, soft): writes the cells that hold these codes, and their moments, of
+ * all rows and of those with outcome 1. Returns how many there are; without keys and out, it only counts them. */
 static PyObject *cells_of_codes(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const COUNT[] = {"i", "d", "i", NULL}, *const SUM[] = {"i", "d", "i", ">q", ">d", NULL};

@@ -47,7 +47,7 @@ typedef struct {
     double c1, s1, c2, s2, c3, s3;
 } Turns;
 
-/* Four numbers into four others, all along a row. */
+/* Turns four numbers into four others, for all lanes of a row. */
 INLINE void four(const double *xa, const double *xb, const double *xc, const double *xd, const double *ua,
                  const double *ub, const double *uc, const double *ud, double *restrict y0, double *restrict y1,
                  double *restrict y2, double *restrict y3, double *restrict v0, double *restrict v1,
@@ -84,7 +84,7 @@ WIDER static void quarter(const double *x, const double *u, double *y, double *v
     }
 }
 
-/* The last pass, where two are left. */
+/* The last pass, if two numbers are left. */
 WIDER static void halves(const double *restrict x, double *restrict y, Py_ssize_t row)
 {
     for (Py_ssize_t q = 0; q < row; q++) {
@@ -94,7 +94,7 @@ WIDER static void halves(const double *restrict x, double *restrict y, Py_ssize_
     }
 }
 
-/* The complex transform of N / 2 numbers; which of the two places it ends in. */
+/* Transforms N / 2 complex numbers; returns which of the two buffers holds the result. */
 static int transform(const Room *room)
 {
     int at = 0;
@@ -109,7 +109,8 @@ static int transform(const Room *room)
     return at;
 }
 
-/* From f_0 .. f_(m-1), and zeros up to f_N, the real numbers whose transform holds the cosine sums, two by two. */
+/* Computes from f_0 .. f_(m-1), and zeros up to f_N, the real numbers whose transform holds the cosine sums, in pairs.
+ * */
 WIDER static void fold(const Room *room, Py_ssize_t m, double *restrict first)
 {
     const Py_ssize_t n = room->nodes;
@@ -128,7 +129,8 @@ WIDER static void fold(const Room *room, Py_ssize_t m, double *restrict first)
     }
 }
 
-/* Twice the cosine sums at all nodes: even ones are real parts, odd ones add up the imaginary parts. */
+/* Computes twice the cosine sums at all nodes: even ones are real parts, odd ones are running sums of the imaginary
+ * parts. */
 WIDER static void unfold(const Room *room, int at, const double *restrict first)
 {
     const Py_ssize_t n = room->nodes, half = n / 2;
@@ -155,7 +157,7 @@ WIDER static void unfold(const Room *room, int at, const double *restrict first)
     }
 }
 
-/* waves x exp(-(pi k s)^2 / 2), the first m of them; zeros after them are there already. */
+/* Computes the first m of waves x exp(-(pi k s)^2 / 2); the caller has filled the rest with zeros. */
 WIDER static void damp(const double *const *waves, const double *s, Py_ssize_t m, double *restrict given)
 {
     for (Py_ssize_t k = 0; k < m; k++)
@@ -170,7 +172,7 @@ WIDER static void damp(const double *const *waves, const double *s, Py_ssize_t m
     }
 }
 
-/* What the trapezoid rule misses where a curve changes its sign between j and j + 1: see `_absolute_area`. */
+/* Returns what the trapezoid rule misses where a curve changes its sign between j and j + 1: see `_absolute_area`. */
 static double missed(const double *curve, Py_ssize_t j, Py_ssize_t last)
 {
     const double here = curve[j * LANES], next = curve[(j + 1) * LANES], left = fabs(here), right = fabs(next);

@@ -1,4 +1,4 @@
-/* Rows put into cells along a line, and rows found again by their cell. */
+/* Assigns rows to cells along a line, and finds rows by their cell. */
 #include "arrays.h"
 
 #define CELLS 4096  /* cells of [0, 1], and one more for 1 itself */
@@ -83,8 +83,8 @@ static PyObject *cell_weights(PyObject *self, PyObject *const *args, Py_ssize_t 
     return fits ? Py_NewRef(Py_None) : unfit("cell_weights");
 }
 
-/* rows_in_cells(scores, wanted, found, start, stop): how many rows are in cells that are wanted; which they are is
- * written from place start on. With scores of type int32, those are the cells. */
+/* rows_in_cells(scores, wanted, found, start, stop): writes the rows that are in wanted cells, from position start on,
+ * and returns how many they are. Scores of type int32 are already cells. */
 static PyObject *rows_in_cells(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fdi", "B", ">q", NULL};
@@ -156,9 +156,9 @@ WIDER static int are_ones(const double *values, Py_ssize_t start, Py_ssize_t sto
     return other == 0;
 }
 
-/* cell_sums(score, w, wy, cell, sums, low, high, scale, start, stop): the cell of each row, (score - low) scale
- * rounded down, with scores cut off at low and high; and in each cell the sums of w, wy and w times the place before
- * rounding, with what rounding took from them. */
+/* cell_sums(score, w, wy, cell, sums, low, high, scale, start, stop): writes the cell of each row, (score - low) scale
+ * rounded down, with scores clipped to low and high; and for each cell the sums of w, wy and w times the position
+ * before rounding, with the rounding errors of these sums. */
 static PyObject *cell_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", "d", ">i", ">d", NULL};
@@ -208,8 +208,8 @@ static PyObject *cell_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_a
 SHARE(share_floats, float)
 SHARE(share_doubles, double)
 
-/* share_out(scores, amount, grid): adds what each row brings to the two of evenly spaced nodes around it; the grid
- * has one more entry than [0, 1] has nodes. */
+/* share_out(scores, amount, grid): divides the amount of each row between the two evenly spaced nodes around its score;
+ * the grid has one more entry than [0, 1] has nodes. */
 static PyObject *share_out(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "d", ">d", NULL};

@@ -1,4 +1,5 @@
-/* exp and log of every entry of an array: what other files have inside their loops, by itself. */
+/* exp and log of every entry of an array, which other files compute inside their loops: here on their own, for tests.
+ * */
 #include "exponential.h"
 #include "logarithm.h"
 
@@ -24,7 +25,7 @@ INLINE double sigmoid_of(double z)
 }
 
 LOOP(all_sigmoid, sigmoid_of(x))
-/* Of numbers in [-700, 700] alone. */
+/* For numbers in [-700, 700] only. */
 LOOP(all_exp_within, exponential_within(x))
 LOOP(all_exp_float_within, (double)exponential_float_within((float)x))
 

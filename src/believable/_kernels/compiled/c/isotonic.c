@@ -1,9 +1,10 @@
-/* Isotonic regression by pooling adjacent violators: blocks on a stack, the last of which takes in what is below it. */
+/* Isotonic regression by pooling adjacent violators: blocks are on a stack, and the last one absorbs those it violates.
+ * */
 #include "arrays.h"
 
 #define CHAIN 1024    /* terms of a sum that are added separately, because short chains round less */
 #define LANES 4
-#define EXTREME 1e100 /* weights beyond which, or below whose inverse, products might not be numbers */
+#define EXTREME 1e100 /* for larger weights, or smaller than the inverse, products might overflow */
 
 typedef struct {
     double w, wy, mean;
@@ -33,8 +34,8 @@ INLINE int falls(double w, double wy, double next_w, double next_wy, int ordinar
     return ordinary ? wy * next_w >= next_wy * w : wy / w >= next_wy / next_w;
 }
 
-/* The blocks of the points from start to stop. One takes in all points after it that are no higher, then all blocks
- * before it that are no lower, until there are none. Means are not made yet. */
+/* Pools the points from start to stop into blocks. A block absorbs all points after it that are no higher, then all
+ * blocks before it that are no lower, until there are none. Means are computed later. */
 INLINE Py_ssize_t pool_as(const double *w, const double *wy, Py_ssize_t start, Py_ssize_t stop, Block *blocks,
                           int ordinary)
 {
@@ -65,7 +66,7 @@ static Py_ssize_t pool(const double *w, const double *wy, Py_ssize_t start, Py_s
     return ordinary ? pool_as(w, wy, start, stop, blocks, 1) : pool_as(w, wy, start, stop, blocks, 0);
 }
 
-/* More blocks put behind m others, and pooled with them. */
+/* Appends more blocks to m others, and pools them. */
 static Py_ssize_t join(Block *blocks, Py_ssize_t m, const Block *more, Py_ssize_t n_more)
 {
     for (Py_ssize_t k = 0; k < n_more; k++) {
@@ -89,7 +90,7 @@ static int are_in_order(const Block *blocks, Py_ssize_t m, Py_ssize_t n)
     return 1;
 }
 
-/* Means of blocks that end at n, summed again from the points; they do not decrease. */
+/* Computes the means of blocks that end at n, summed again from the points; they do not decrease. */
 static void average(const double *w, const double *wy, Py_ssize_t n, Block *blocks, Py_ssize_t m)
 {
     double highest = -INFINITY;
@@ -118,7 +119,7 @@ static void fit(const double *w, const double *wy, Py_ssize_t n, Block *blocks, 
     fill(blocks, m, out, n);
 }
 
-/* Values at x between those at places `at`, n of them; level beyond the ends. */
+/* Interpolates at x between the values at n positions `at`; constant beyond the ends. */
 static void between(const double *x, Py_ssize_t n_x, const double *at, const double *value, Py_ssize_t n, double *out)
 {
     Py_ssize_t k = 0; /* the first position that is not below */
@@ -132,7 +133,7 @@ static void between(const double *x, Py_ssize_t n_x, const double *at, const dou
     }
 }
 
-/* One row, some of whose points may have no weight: 0 if none has any. `room` is for 4 n numbers. */
+/* Fits one row, some of whose points may have no weight; returns 0 if none has any. `room` holds 4 n numbers. */
 static int fit_row(const double *x, const double *w, const double *wy, Py_ssize_t n, Block *blocks, double *room,
                    double *out)
 {
@@ -151,8 +152,8 @@ static int fit_row(const double *x, const double *w, const double *wy, Py_ssize_
     return here > 0;
 }
 
-/* pav_pool(w, wy, blocks, start, stop): how many blocks these points are, which are written from place start on;
- * `blocks` has room for one of 4 numbers for every point. */
+/* pav_pool(w, wy, blocks, start, stop): pools these points, writes their blocks from position start on, and returns how
+ * many there are; `blocks` has room for a block of 4 numbers for every point. */
 static PyObject *pav_pool(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", ">d", NULL};
@@ -171,9 +172,9 @@ static PyObject *pav_pool(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
     return m < 0 ? unfit("pav_pool") : PyLong_FromSsize_t(m);
 }
 
-/* pav_join(w, wy, blocks, found, starts, values): the blocks of all points, from those that pav_pool made of ranges
- * of them, which found says: where the first is, and how many. Where each block starts and its mean, and how many
- * there are; or where starts is None, the value at each point. */
+/* pav_join(w, wy, blocks, found, starts, values): pools the blocks that pav_pool made of ranges of points; `found`
+ * holds the first block and the number of blocks of each range. Writes where each block starts and its mean, and
+ * returns how many there are; if starts is None, writes the value at each point. */
 static PyObject *pav_join(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", ">d", "q", "?>q", ">d", NULL};
@@ -211,8 +212,8 @@ static PyObject *pav_join(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
     return fits ? PyLong_FromSsize_t(m) : unfit("pav_join");
 }
 
-/* pav_rows(x, w, wy, out, start, stop): the fits of these rows of wy and out, which have as many columns as x has
- * places; w is one row, or as many. Whether every row has weight. */
+/* pav_rows(x, w, wy, out, start, stop): fits these rows of wy and writes them to out, with one column for each entry of
+ * x; w is one row, or as many. Returns whether every row has weight. */
 static PyObject *pav_rows(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", "d", ">d", NULL};

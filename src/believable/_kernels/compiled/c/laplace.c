@@ -6,8 +6,8 @@
 #include "sorting.h"
 
 #define CHUNK 256
-#define NEAR 0.0625 /* |u| up to which nine powers say exp(u) */
-#define SLIGHT 0.125 /* t up to which eleven say 1 - exp(-t) */
+#define NEAR 0.0625 /* for |u| up to this, nine powers give exp(u) */
+#define SLIGHT 0.125 /* for t up to this, eleven give 1 - exp(-t) */
 
 enum { SUMS, BEFORE, AROUND, FORM, PAIRS };
 
@@ -71,7 +71,7 @@ INLINE double steps(const Walk *walk, Py_ssize_t i, double anchor, int back)
     return (back ? anchor - x : x - anchor) / walk->h;
 }
 
-/* How many points from start on, and at most CHUNK, are near the anchor. */
+/* Returns how many points from start on, at most CHUNK, are near the anchor. */
 INLINE Py_ssize_t length(const Walk *walk, Py_ssize_t start, double anchor, int back)
 {
     const Py_ssize_t most = walk->n - start < CHUNK ? walk->n - start : CHUNK;
@@ -95,7 +95,7 @@ static double sum_of_products(const double *first, const double *second, Py_ssiz
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/* Writes what is asked for to out, or returns the form or the sum over pairs. */
+/* Writes the requested sums to out, or returns the quadratic form or the sum over pairs. */
 INLINE double go(const Walk *walk, int what, int back, double *out)
 {
     double u[CHUNK], growth[CHUNK], v[CHUNK], sums[CHUNK];
@@ -139,8 +139,9 @@ INLINE double go(const Walk *walk, int what, int back, double *out)
     return total;
 }
 
-/* fade(x, values, out, bandwidth, what, start, stop): for these rows of values, which have as many columns as there are
- * points: 0, the sums that fade; 1, those before each point; 2, those before and after it; 3, the form. */
+/* fade(x, values, out, bandwidth, what, start, stop): for these rows of values, with one column per point, computes
+ * what: 0, the decaying sums up to each point; 1, those before it; 2, those before and after it; 3, the quadratic form.
+ * */
 static PyObject *fade(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", ">d", NULL};
@@ -175,7 +176,7 @@ static PyObject *fade(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
     return fits ? Py_NewRef(Py_None) : unfit("fade");
 }
 
-/* A few points in any order; room is for 2 n numbers. */
+/* Sums over the pairs of a few points in any order; `room` holds 2 n numbers. */
 static double pairs_of_few(const double *x, const double *values, Py_ssize_t n, double h, double *room)
 {
     double *const sorted = room, *const ordered = room + n;
@@ -193,7 +194,7 @@ static double pairs_of_few(const double *x, const double *values, Py_ssize_t n, 
     return total;
 }
 
-/* The same of more; room is for 2 n items and 2 n numbers. */
+/* The same for more points; `room` holds 2 n items and 2 n numbers. */
 static double pairs_of(const double *x, const double *values, Py_ssize_t n, double h, Keyed *room, uint32_t *counts)
 {
     double *const sorted = (double *)(room + 2 * n), *const ordered = sorted + n;
@@ -208,7 +209,7 @@ static double pairs_of(const double *x, const double *values, Py_ssize_t n, doub
     return go(&walk, PAIRS, 0, NULL);
 }
 
-/* fade_pairs(x, values, out, bandwidth, start, stop): the sum over pairs of points within each of these rows. */
+/* fade_pairs(x, values, out, bandwidth, start, stop): writes the sum over pairs of points within each of these rows. */
 static PyObject *fade_pairs(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", ">d", NULL};

@@ -34,8 +34,8 @@ INLINE double logarithm(double x)
     return x > 0 ? (x <= 1.7976931348623157e308 ? result : x) : x == 0 ? -INFINITY : NAN;
 }
 
-/* log(1 - p) to 1 unit in the last place, for p in [-1, 1]: 1 - p is rounded, and what that lost is made good. NaN
- * beyond 1 and of NaN. */
+/* log(1 - p) to 1 unit in the last place, for p in [-1, 1]: 1 - p is rounded, and its rounding error is added back. NaN
+ * for p above 1 and for NaN. */
 INLINE double logarithm_of_rest(double p)
 {
     const double rest = 1 - p, lost = (1 - rest) - p;

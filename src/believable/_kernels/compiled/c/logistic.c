@@ -5,7 +5,7 @@
 #define LANES 8
 #define MOST_COLUMNS 8
 
-/* What the points of a chunk add: y - mu and mu (1 - mu), by weight. Both are exact in the tails too. */
+/* Computes the terms of the points of a chunk, y - mu and mu (1 - mu) times weight, both accurate in the tails too. */
 WIDER static void residuals(const double *predictor, const double *above, const double *below, Py_ssize_t n,
                             double *residual, double *variance)
 {
@@ -18,7 +18,7 @@ WIDER static void residuals(const double *predictor, const double *above, const 
     }
 }
 
-/* The sum of products; both are 0 up to whole lanes. */
+/* Returns the sum of products; both arrays are padded with 0 to whole lanes. */
 WIDER static double inner(const double *a, const double *b, Py_ssize_t n)
 {
     double lane[LANES] = {0};
@@ -72,9 +72,10 @@ static void derive(const Design *design, const double *coefficients, const doubl
     }
 }
 
-/* logistic_sums(coefficients, columns, offset, positive, negative, out, each, first, last): for every replicate and
- * part of the points, `each` of them, numbered parts of a replicate first; of those from first to last. Coefficients
- * are (replicates, k), positive and negative (replicates, points), out (replicates, parts, k + k (k + 1) / 2). */
+/* logistic_sums(coefficients, columns, offset, positive, negative, out, each, first, last): computes the derivatives
+ * for every replicate and every part of `each` points, from number first to last; parts of the same replicate have
+ * consecutive numbers. Coefficients have shape (replicates, k), positive and negative (replicates, points), out
+ * (replicates, parts, k + k (k + 1) / 2). */
 static PyObject *logistic_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", "d", "d", "d", ">d", NULL};

@@ -1,8 +1,8 @@
 /* Logits by row: the largest, how far the label's is behind it, the largest difference; and softmax. */
 #include "exponential.h"
 
-#define ROWS 128 /* of a block */
-#define FEW 64   /* columns up to which lanes are rows, not columns */
+#define ROWS 128 /* rows of a block */
+#define FEW 64   /* for no more columns, lanes are rows instead of columns */
 #define FARTHEST_BEHIND (-1.7976931348623157e308)
 
 /* The largest and the smallest of `rows` rows. Each loop is over LANES entries, of one row or of a column, that have
@@ -55,7 +55,8 @@
             memcpy((LOGIT *)bottom + r, low, (size_t)count * sizeof(LOGIT));                                           \
         }                                                                                                              \
     }                                                                                                                  \
-    /* How far the labels' logits are behind, and the largest difference; -1 if a label is not a column. */   \
+    /* Computes how far the labels' logits are below the largest, and returns the largest difference; -1 if a label is
+     * not a column. */   \
     static double NAME##_behind(const LOGIT *z, Py_ssize_t rows, Py_ssize_t width, const LOGIT *top,                   \
                                 const LOGIT *bottom, const int64_t *labels, double *behind)                            \
     {                                                                                                                  \
@@ -76,7 +77,7 @@ EXTREMES(double_extremes, double, 16)
 
 static void copy_labels(const Array *labels, Py_ssize_t start, Py_ssize_t n, int64_t *to)
 {
-    /* What does not fit into 63 bits is negative, and no label. */
+    /* A number that does not fit into 63 bits becomes negative, which is no label. */
 #define COPY(TYPE)                                                                                                     \
     for (Py_ssize_t i = 0; i < n; i++)                                                                                 \
         to[i] = (int64_t)((const TYPE *)labels->data)[start + i]
@@ -113,7 +114,7 @@ static double look(const Array *a, Py_ssize_t width, Py_ssize_t start, Py_ssize_
 }
 
 /* logit_rows(logits, labels, top, behind, start, stop): fills top, of the type of the logits, and behind for the rows
- * from start to stop; their largest difference. */
+ * from start to stop; returns their largest difference. */
 static PyObject *logit_rows(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "bBhHiIqQ", ">fd", ">d", NULL};

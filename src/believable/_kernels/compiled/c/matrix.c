@@ -7,7 +7,7 @@
 #include "moments.h"
 #include "rows.h"
 
-#define BLOCK 16384 /* rows, at least, that are summed by themselves: short chains of additions round less */
+#define BLOCK 16384 /* at least this many rows are summed separately, because short chains round less */
 #define LANES 4     /* tables among which rows alternate, so that additions do not wait for each other */
 #define FEW 256     /* tables of no more entries are repeated LANES times: more would not fit in the L1 cache */
 
@@ -19,7 +19,7 @@ typedef struct {
     const double *weights;
     Bins bins;
     Py_ssize_t width, start, stop, n_parts, rows; /* rows: in a piece */
-    Py_ssize_t entries;                           /* of a table */
+    Py_ssize_t entries;                           /* entries of a table */
     int is_float, weighted, squares, m, by_class, every_entry, wide, lanes;
     double tolerance;
     double *tables, *out;
@@ -344,7 +344,7 @@ static int run(Job *job, Piece piece, Py_ssize_t block)
     return 1;
 }
 
-/* All that a job needs in one piece of memory, which starts at `base`, or nowhere to learn how much it is. */
+/* Allocates what a job needs from one piece of memory at `base`; if that is NULL, only its size is computed. */
 static size_t lay_out(Job *job, char *base)
 {
     const int every_entry = job->every_entry, wide = job->wide;
@@ -378,9 +378,9 @@ static size_t lay_out(Job *job, char *base)
 
 /* entry_sums(matrix, labels, weights, edges, first, out, tolerance, kind, apart, squares, what, start, stop): adds the
  * moments of the rows from start to stop to out, of shape (2, moments, codes). What: 0, the largest entries, whose code
- * is their part; 1, those by column, and 2, every entry by column, with the code column * parts + part. Whether all is
- * well: entries are probabilities, labels are columns, and rows sum to one within the tolerance. If not, out means
- * nothing. */
+ * is their part; 1, those by column, and 2, every entry by column, with the code column * parts + part. Returns whether
+ * all rows are valid: entries are probabilities, labels are columns, and rows sum to one within the tolerance. If not,
+ * out is meaningless. */
 static PyObject *entry_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "bBhHiIqQ", "?d", "fd", "?i", ">d", NULL};

@@ -5,7 +5,7 @@
 #include "logarithm.h"
 
 #define TILE_ROWS 64
-#define TILE 16384      /* entries, about */
+#define TILE 16384      /* about this many entries */
 #define FEW_CLASSES 32  /* tiles of no more classes are transposed */
 #define LANES 8
 #define TINY 2.2250738585072014e-308 /* 0 log 0 is 0: whatever the logarithm is, as long as it is finite */
@@ -73,8 +73,8 @@ static double *entry(const Job *job, Py_ssize_t row, Py_ssize_t k)
     return job->tile + (is_turned(job) ? k * TILE_ROWS + row : row * job->padded + k);
 }
 
-/* Labels and weights of a tile, and the labels' entries; rows that fill up the lanes weigh nothing. 0 if a label is
- * none. */
+/* Reads labels and weights of a tile, and the labels' entries; rows that pad the lanes have weight 0. Returns 0 if a
+ * label is invalid. */
 static int take_labels(Job *job, Py_ssize_t start, Py_ssize_t n)
 {
     int valid = 1;
@@ -113,8 +113,8 @@ INLINE Terms terms_of(double p)
         INTO tilts[I] += t.tilts;                                                                                      \
     } while (0)
 
-/* Of a turned tile; the entries of labels are 0 in it, and `own`. The largest entry, and the first class that has
- * it. */
+/* Sums over the classes of a transposed tile, in which the entries of labels are 0 and stored in `own`; also finds the
+ * largest entry, and the first class that has it. */
 WIDER static void sum_turned(const double *tile, Py_ssize_t n_classes, const double *own, const Py_ssize_t *label,
                              Rows *rows)
 {
@@ -142,7 +142,7 @@ static double total(const double *lanes)
     return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
-/* Of one row. */
+/* The same for one row. */
 WIDER static void sum_row(const double *row, Py_ssize_t padded, double own, Py_ssize_t label, Rows *rows, Py_ssize_t at)
 {
     double p[LANES] = {0}, squares[LANES] = {0}, cubes[LANES] = {0}, p_log[LANES] = {0}, log_squares[LANES] = {0};
@@ -310,10 +310,10 @@ static int run(Job *job, Py_ssize_t start, Py_ssize_t stop, double *sums, double
     return 1;
 }
 
-/* matrix_sums(matrix, labels, weights, sums, by_class, tolerance, rows, first, last): of the parts, of so many rows
- * each, from first to last, adds what they add to `sums` (parts, N_SUMS) and `by_class` (parts, N_BY_CLASS, classes).
- * True if all entries are probabilities, labels are classes, and rows sum to one within the tolerance. If not, the sums
- * mean nothing. */
+/* matrix_sums(matrix, labels, weights, sums, by_class, tolerance, rows, first, last): adds the parts from first to
+ * last, of `rows` rows each, to `sums` (parts, N_SUMS) and `by_class` (parts, N_BY_CLASS, classes). Returns True if all
+ * entries are probabilities, labels are classes, and rows sum to one within the tolerance. If not, the sums are
+ * meaningless. */
 static PyObject *matrix_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "bBhHiIq", "?d", ">d", ">d", NULL};

@@ -1,4 +1,4 @@
-/* The largest entries of each row, and what is smallest and largest of all. */
+/* The largest entries of each row, and the smallest and largest of all entries. */
 #include "rows.h"
 
 /* --- smallest and largest --- */
@@ -79,7 +79,7 @@ EXTREMES_OF_SUMS(extremes_of_double_sums, double)
 
 /* --- the largest of each row --- */
 
-/* Of a row whose sum is NaN: the first NaN, if there is one, is its largest. */
+/* For a row whose sum is NaN: the first NaN, if there is one, counts as the largest. */
 #define FIRST_NAN(NAME, SCORE)                                                                                         \
     static Py_ssize_t NAME(const SCORE *x, Py_ssize_t width, Py_ssize_t otherwise)                                     \
     {                                                                                                                  \
@@ -111,9 +111,10 @@ FIRST_NAN(nan_double, double)
 
 /* --- the r largest of each row --- */
 
-#define PASSED 64 /* columns */
+#define PASSED 64 /* columns checked together */
 
-/* A list of the r largest so far, in descending order; what is not above its last entry is passed by, many at once. */
+/* Keeps a list of the r largest so far, in descending order; entries that are not above its last are skipped, many at
+ * once. */
 #define RANKED(NAME, SCORE)                                                                                            \
     INLINE void NAME##_insert(SCORE p, int64_t k, Py_ssize_t r, SCORE *score, int64_t *column)                         \
     {                                                                                                                  \
@@ -153,7 +154,8 @@ typedef struct {
     Py_ssize_t n, width, r;
 } Rows;
 
-/* (matrix, n, width) or, of `written` 2, (matrix, scores, columns, n, width, r), whose sizes must fit. */
+/* Reads the arguments (matrix, n, width) or, if `written` is 2, (matrix, scores, columns, n, width, r), and checks
+ * their sizes. */
 static int take_rows(PyObject *const *args, Py_ssize_t n_args, int written, Rows *rows)
 {
     static const char *const ONE[] = {"fd", NULL}, *const THREE[] = {"fd", ">fd", ">q", NULL};

@@ -13,7 +13,8 @@ typedef struct {
     Py_ssize_t n, width, n_cells;
 } Labels;
 
-/* How many of the sums of probabilities, the last left out, a goal has reached: the label, for each of some rows. */
+/* Finds the label of each of some rows: how many of the running sums of its probabilities, except the last, are at most
+ * the uniform number times the last. */
 WIDER static void count_reached(const double *restrict uniform, const double *restrict columns, Py_ssize_t rows,
                                 Py_ssize_t width, int64_t *restrict labels)
 {
@@ -121,8 +122,8 @@ static int add_events(const Events *job, Py_ssize_t start, Py_ssize_t stop)
     return bad;
 }
 
-/* event_sums(uniform, chances, cells, weights, out, n, n_cells, start, stop): the same of events, which happen or
- * not. */
+/* event_sums(uniform, chances, cells, weights, out, n, n_cells, start, stop): the same for events that occur if the
+ * uniform number is below their probability. */
 static PyObject *event_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", "i", "?d", ">d", NULL};
@@ -180,7 +181,8 @@ static int sort_side(const int32_t *labels, const int32_t *expected, Py_ssize_t 
     return 0;
 }
 
-/* The sum of a row's entries at the rows of a class, those by label less those by what was expected. */
+/* Returns the sum of a row's entries at the rows whose label is a class, minus that at the rows where it was expected.
+ * */
 INLINE double net(const double *row, const Sides *sides, Py_ssize_t c)
 {
     double found[2];
@@ -198,7 +200,7 @@ INLINE double net(const double *row, const Sides *sides, Py_ssize_t c)
     return found[0] - found[1];
 }
 
-/* For D_i = e_label - e_expected, the sum over a tile of k_ij <D_i, D_j>; `bad` if a label is none. */
+/* Returns the sum over a tile of k_ij <D_i, D_j>, with D_i = e_label - e_expected; sets `bad` if a label is invalid. */
 static double tile_sum(const Tile *tile, Py_ssize_t draw, Sides *sides, int *bad)
 {
     const int32_t *labels = tile->labels + draw * tile->n, *expected = tile->expected;

@@ -3,7 +3,7 @@
 
 #define PIECE 4096 /* entries of many columns */
 #define SMALL 1024 /* entries of few columns: with their bins and positions in a table they fit in the L1 cache */
-#define TURNED 64  /* rows; a multiple of BESIDE */
+#define TURNED 64  /* rows transposed at a time; a multiple of BESIDE */
 #define STRETCH 64 /* columns searched together */
 
 Py_ssize_t rows_in_piece(Py_ssize_t width)

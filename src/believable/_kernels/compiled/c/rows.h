@@ -1,4 +1,4 @@
-/* Pieces of a matrix's rows, small enough for the nearest cache: what a first look at them tells. */
+/* Pieces of a matrix's rows, small enough for the L1 cache, and what a first pass over them computes. */
 #ifndef BELIEVABLE_ROWS_H
 #define BELIEVABLE_ROWS_H
 
@@ -7,7 +7,7 @@
 #define FEW_COLUMNS 32 /* rows of no more columns are processed side by side */
 #define BESIDE 16      /* this many rows side by side; or this many lanes of a longer row */
 
-#define MOST_ROWS 1024 /* in a piece */
+#define MOST_ROWS 1024 /* rows of a piece */
 
 /* The number of rows of a piece. */
 Py_ssize_t rows_in_piece(Py_ssize_t width);

@@ -18,7 +18,7 @@ typedef struct {
 
 #define KEY_FIELD(item) ((item).key)
 
-/* Doubles as integers in the same order; -0 is 0, and what is no number comes last. */
+/* Converts doubles to integers in the same order; -0 becomes 0, and NaN comes last. */
 INLINE uint64_t key_of_double(double value)
 {
     uint64_t bits;

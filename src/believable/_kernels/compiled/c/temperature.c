@@ -95,13 +95,13 @@ static Sums sums_for(char logit, int rough, Py_ssize_t width)
     return ALL[logit == 'f'][rough != 0][width <= FEW];
 }
 
-/* Where row r of an array begins. */
+/* Returns where row r of an array begins. */
 static const void *at_row(const Array *array, Py_ssize_t r, Py_ssize_t width)
 {
     return (const char *)array->data + r * width * array->view.itemsize;
 }
 
-/* The sum, as that of two halves, and so on. */
+/* Returns the sum, computed as that of two halves, and so on. */
 static double total_of(double *values, Py_ssize_t n)
 {
     while (n > 1) {

@@ -117,7 +117,7 @@ WIDER static void fill(const double *x, const double *u, Py_ssize_t rows, const 
     }
 }
 
-/* exp(-scale apart), and 0 for what is no normal number. */
+/* Returns exp(-scale apart), and 0 where that is below the normal numbers. */
 INLINE double kernel(double apart, double scale)
 {
     const double x = -scale * apart;
@@ -182,7 +182,7 @@ static double strip_of(const Pairs *pairs, Py_ssize_t n, Py_ssize_t strip, Py_ss
     return squares;
 }
 
-/* The sum of h over the pairs i < j of a few rows. */
+/* Returns the sum of h over the pairs i < j of a few rows. */
 static double few_pairs(const Pairs *pairs, Py_ssize_t n)
 {
     double total = 0;
