@@ -154,13 +154,14 @@ def test_every_number_is_that_of_python(which, request, show):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which", ["event", "classes", "rare"])
+@pytest.mark.parametrize("which", ["event", "classes"])
 def test_the_page_begins_with_the_headline(which, request, show):
     """The first number is the audit's, with its bins, and says so."""
     found = request.getfixturevalue(which)
     page = show(found)
     assert page.evaluate("believable.numbers().ece") == pytest.approx(found.verdict.ece, abs=1e-7)
     assert page.text_content("#live-bins") == found.verdict.bins
+    assert page.text_content("#live-chance") == number(found.verdict.floor)
     assert "These are the numbers of the answer above." in page.text_content("#live-note")
     assert page.text_content("#verdict-title").strip().endswith(found.verdict.headline.partition(". ")[0])
     assert page.evaluate("document.querySelector('#picture').getBoundingClientRect().bottom") <= HEIGHT
@@ -261,8 +262,12 @@ def test_curves_are_of_all_rows(event, show):
 
 @pytest.mark.slow
 def test_rare_events_are_zoomed(rare, event, show):
-    """Scores that all lie at the left end get axes of their own; others the whole square."""
+    """Scores that all lie at the left end get quantile bins and axes of their own; others the whole square."""
     page = show(rare)
+    assert page.text_content("#live-bins") == "10 quantile bins"
+    assert "nearly all rows lie in 1 of the 10 uniform bins of the answer" in page.text_content("#live-note")
+    assert page.locator("#picture .point").count() == 10
+    assert page.text_content("[data-key=ece] strong") == number(rare.verdict.ece)
     assert page.is_checked("#zoom")
     assert max(map(float, page.locator("#picture .grid text:not(.label)").all_text_contents())) < 0.2
     page.uncheck("#zoom")

@@ -53,8 +53,14 @@ TERMS_EXPLAINED = {
         "Roughly the ECE that a perfectly calibrated model with these scores would show in these bins. This page "
         "computes it by a formula; the audit simulates outcomes instead, so the two differ a little.",
     ),
-    "base": ("Observed rate", "The share of rows in which the event occurred, or the prediction was right."),
-    "mean": ("Average prediction", "The mean of the scores. It should be close to the observed rate."),
+    "base": (
+        "Observed rate, or accuracy",
+        "The share of rows in which the event occurred, or the prediction was right.",
+    ),
+    "mean": (
+        "Average prediction, or average confidence",
+        "The mean of the scores. It should be close to the observed rate.",
+    ),
     "p": (
         "p-value",
         "The probability that a perfectly calibrated model shows at least as much. The adjusted one allows for having "

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from believable.metrics import find_metric
+from believable.recalibrate.facts import ALIASES, in_words
 from believable.report.document import Audit
 from believable.report.html.explanations import why
 from believable.report.html.svg import bar, scale_of
@@ -37,7 +38,11 @@ MARKS_OF_DIRECTIONS = {
     "under-predicts": ("▲", "low"),
     "under-confident": ("▲", "low"),
 }
-FAMILIES_IN_TABLE = {"calibration": "calibration", "score": "both", "discrimination": "discrimination"}
+FAMILIES_IN_TABLE = {
+    "calibration": "calibration",
+    "score": "calibration and discrimination",
+    "discrimination": "discrimination",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,7 @@ def metrics_table(audit: Audit) -> str:
         Column("Value"),
         Column(f"{level} interval", why="interval"),
         Column("Noise floor", why="floor"),
-        Column("19 in 20 below"),
+        Column("95th percentile of noise"),
         Column("p", why="p"),
         Column("Best value"),
         Column("Bins", False),
@@ -151,7 +156,7 @@ def parts_table(parts: Sequence[Part], what: str, caption: str, bins: str, level
         Column("Average prediction", why="mean"),
         Column("Observed rate", why="base"),
         Column("ECE", why="ece"),
-        Column(f"0 to {scale[1]:g}", False, why="floor"),
+        Column(f"ECE from 0 to {scale[1]:g}", False, why="floor"),
         Column(f"{percent(level)} interval", why="interval"),
         Column("Noise floor"),
         Column("Adjusted p", why="p"),
@@ -191,15 +196,19 @@ def _way(part: Part) -> str:
     return f'<strong class="{css}">{mark} {text(words)}</strong>'
 
 
-def bins_table(audit: Audit) -> str:
-    """The bins; the script puts those of the chosen bins, class and subgroup in their place."""
+def bins_table(audit: Audit, key: str = "bins-table") -> str:
+    """The bins; the script puts those of the chosen bins, class and subgroup in their place.
+
+    Without a key, on the page of several models, nothing is explained and the caption names the model.
+    """
+    confidence = audit.verdict.about_confidence
     columns = (
-        Column("Scores", False),
+        Column("Confidences" if confidence else "Scores", False),
         Column("Rows"),
-        Column("Average prediction", why="mean"),
-        Column("Observed rate", why="base"),
+        Column("Average confidence" if confidence else "Average prediction", why="mean" if key else ""),
+        Column("Accuracy" if confidence else "Observed rate", why="base" if key else ""),
         Column("Gap"),
-        Column(f"{percent(audit.verdict.level)} interval", why="interval"),
+        Column(f"{percent(audit.verdict.level)} interval", why="interval" if key else ""),
         Column("Reading", False),
     )
     rows = []
@@ -217,8 +226,8 @@ def bins_table(audit: Audit) -> str:
                 of_words(audit.verdict.way_of(row.start, row.end, row.conf > row.acc) or "may be noise"),
             )
         )
-    caption = f"Average predictions and observed rates in {audit.verdict.bins}; empty bins are left out."
-    return table(caption, columns, rows, "bins-table")
+    caption = f"{'In' if key else f'{audit.title}, in'} {audit.verdict.bins}; empty bins are left out."
+    return table(caption, columns, rows, key)
 
 
 def tried_table(audit: Audit) -> str:
@@ -236,10 +245,21 @@ def tried_table(audit: Audit) -> str:
     )
     rows = []
     for one in audit.fix.tried:
-        title = text(one.name.replace("_", " ")) + (" <strong>✓ chosen</strong>" if one.chosen else "")
+        title = text(_recalibrator(one.name)) + (" <strong>✓ chosen</strong>" if one.chosen else "")
         numbers = (of_number(value) for value in (one.log_loss, one.brier, one.ece, one.gain))
         rows.append((Cell(title, one.name, "name"), *numbers, Cell(span(one.gain_low, one.gain_high), one.gain_low)))
     return table(f"Recalibrators compared, on rows they were not fitted on. ECE in {bins}.", columns, rows)
+
+
+def _recalibrator(alias: str) -> str:
+    if alias == "nothing":
+        return "None: the scores as they are"
+    said = in_words(ALIASES[alias]) if alias in ALIASES else alias.replace("_", " ")
+    return _capital(said)
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def changes_table(audit: Audit) -> str:
@@ -255,7 +275,7 @@ def changes_table(audit: Audit) -> str:
     )
     rows = [
         (
-            Cell(text(f"{one.name} ({audit.fix.bins})" if one.name == "ECE" else one.name), one.name, "name"),
+            Cell(text(f"ECE ({audit.fix.bins})" if one.name == "ECE" else _capital(one.name)), one.name, "name"),
             of_number(one.before),
             of_number(one.after),
             of_number(one.gain),
