@@ -109,6 +109,8 @@ def test_a_page_says_what_the_audit_says(demo):
     for one in demo.metrics:
         assert number(one.value) in read.text
     assert "10 uniform bins" in read.text
+    for said in (demo.advice[0], demo.fix.advice, demo.verdict.headline.split(". ", 1)[1]):
+        assert read.text.count(said) == 1
     captions = sum(tag == "caption" for tag, _ in read.elements)
     assert captions == 5  # changes, tried, comparison, bins, numbers
 

@@ -50,8 +50,8 @@ TERMS_EXPLAINED = {
     ),
     "chance": (
         "Noise floor, about",
-        "Roughly the ECE that a perfectly calibrated model with these scores would show in these bins. This page "
-        "computes it by a formula; the audit simulates outcomes instead, so the two differ a little.",
+        "Roughly the ECE that a perfectly calibrated model with these scores would show in these bins. For the bins of "
+        "the answer it was simulated; for others this page uses a formula, which differs a little.",
     ),
     "base": (
         "Observed rate, or accuracy",
@@ -64,7 +64,7 @@ TERMS_EXPLAINED = {
     "p": (
         "p-value",
         "The probability that a perfectly calibrated model shows at least as much. The adjusted one allows for having "
-        "looked at many parts: of those that are marked, about one in twenty is marked by mistake.",
+        "looked at many parts: of those that are marked, at most about one in twenty is marked by mistake.",
     ),
     "gain": (
         "Gain",
@@ -73,7 +73,7 @@ TERMS_EXPLAINED = {
     ),
     "detectable": (
         "Detectable",
-        "The smallest true error that so many rows would reveal 8 times in 10. Smaller ones may go unseen.",
+        "The smallest true error that this many rows would reveal in 8 of 10 samples. Smaller ones may go unseen.",
     ),
 }
 

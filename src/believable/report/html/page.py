@@ -21,7 +21,7 @@ from believable.report.wording import short_name
 PAGE_SCRIPTS = ("statistic.js", "draw.js", "tables.js", "controls.js")
 ALL_CLASSES_IN_WORDS = {"confidence": "all: the predicted one", "top_label": "all: the predicted one"}
 BINS_SLIDER = (
-    '<label class="slide"><span>Number of bins <output id="bins-shown"></output></span>'
+    '<label class="slide" for="bins"><span>Number of bins <span id="bins-shown" aria-hidden="true"></span></span>'
     '<input type="range" id="bins"></label>'
 )
 BINS_IN_WORDS = {"uniform": "uniform (equal width)", "quantile": "quantile (equal counts)"}

@@ -31,7 +31,7 @@ from believable.report.html.words import (
     what_is_audited,
 )
 from believable.report.parts import Family, Measured
-from believable.report.verdicts import ECE_GUIDELINE, Verdict
+from believable.report.verdicts import Verdict
 from believable.report.wording import percents, short_name
 
 KEY_METRICS = ("ece", "sce", "tlce", "smece", "slope", "brier", "nll", "auc", "acc")
@@ -44,7 +44,20 @@ A_CONSTANT_IS_USELESS = "Always predicting the base rate is calibrated, and usel
 KEYS_OF_SELECTION = "Computed in this page from 840 cells, without intervals. – marks what they cannot tell."
 MARK_OF_TONE = {"good": "✓", "warn": "!", "bad": "✕", "unsure": "?"}
 MAX_EVIDENCE_LINES, MAX_SHARES = 7, 50
-GUIDELINE_STEPS = ", ".join(f"below {below:.2f} {word}" for word, below in ECE_GUIDELINE)
+TERMS_OF_SCORES = {
+    "x": "mean predicted probability",
+    "y": "observed frequency",
+    "below": "the scores over-predict",
+    "above": "they under-predict",
+    "marked": "over- or under-predicting",
+}
+TERMS_OF_CONFIDENCE = {
+    "x": "mean confidence",
+    "y": "accuracy",
+    "below": "the model is over-confident",
+    "above": "it is under-confident",
+    "marked": "over- or under-confident",
+}
 
 
 class PageSection(NamedTuple):
@@ -56,7 +69,7 @@ class PageSection(NamedTuple):
 
 
 def listed(sentences: Iterable[str], css: str = "") -> str:
-    """Sentences as a list."""
+    """A list of sentences."""
     return f"<ul{f' class={css}' if css else ''}>{''.join(f'<li>{prose(one)}</li>' for one in sentences)}</ul>"
 
 
@@ -78,7 +91,7 @@ def facts(audit: Audit) -> str:
 
 
 def mark_of(found: Verdict) -> str:
-    """A sign beside the colour."""
+    """A sign that says what the colour says."""
     return "≈" if found.answer == "yes, as far as these data can tell" else MARK_OF_TONE[found.tone]
 
 
@@ -95,7 +108,7 @@ def answer(audit: Audit) -> str:
 
 
 def evidence(audit: Audit) -> str:
-    """What the answer rests on."""
+    """The evidence for the answer; what is beyond the first lines is folded."""
     lines, more = audit.verdict.details(), ""
     if len(lines) > MAX_EVIDENCE_LINES:
         lines, hidden = lines[: MAX_EVIDENCE_LINES - 1], lines[MAX_EVIDENCE_LINES - 1 :]
@@ -189,9 +202,9 @@ def page_sections(audit: Audit) -> Iterator[PageSection]:
         yield PageSection("compared", "Comparison", body)
     yield PageSection("table", "Reliability table", _table(audit))
     yield PageSection("all", "All numbers", metrics_table(audit))
-    yield PageSection(
-        "read", "How to read this page", template("reading", level=percent(audit.verdict.level), steps=GUIDELINE_STEPS)
-    )
+    terms = TERMS_OF_CONFIDENCE if audit.verdict.about_confidence else TERMS_OF_SCORES
+    reading = template("reading", level=percent(audit.verdict.level), **terms)
+    yield PageSection("read", "How to read this page", reading)
     yield PageSection("from", "About the data", _provenance(audit))
 
 
@@ -242,7 +255,7 @@ def _subgroups(audit: Audit) -> str:
         else f"None of {len(audit.subgroups)} subgroups is miscalibrated beyond noise."
     )
     return f"<p>{said}</p>{_small_ones('groups', 'subgroup')}" + parts_table(
-        audit.subgroups, "Subgroup", "Subgroups.", audit.verdict.bins, audit.verdict.level
+        audit.subgroups, "Subgroup", "Each subgroup by itself.", audit.verdict.bins, audit.verdict.level
     )
 
 

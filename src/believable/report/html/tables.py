@@ -64,22 +64,22 @@ class Cell:
 
 
 def of_number(value: float | None) -> Cell:
-    """A number."""
+    """A cell with a number."""
     return Cell(number(value), value)
 
 
 def of_share(value: float | None) -> Cell:
-    """An average prediction or an observed rate."""
+    """A cell with an average prediction or an observed rate."""
     return Cell(share(value), value)
 
 
 def of_count(value: float) -> Cell:
-    """A number of rows."""
+    """A cell with a number of rows."""
     return Cell(count(value), value)
 
 
 def of_words(words: str) -> Cell:
-    """Words of our own."""
+    """A cell with words of our own."""
     return Cell(text(words), words, "words")
 
 
@@ -111,7 +111,7 @@ def _cell(cell: Cell, column: int) -> str:
 
 
 def metrics_table(audit: Audit) -> str:
-    """Every metric."""
+    """The table of all metrics."""
     level = percent(audit.verdict.level)
     columns = (
         Column("Number", False),
@@ -147,7 +147,7 @@ def metrics_table(audit: Audit) -> str:
 
 
 def parts_table(parts: Sequence[Part], what: str, caption: str, bins: str, level: float) -> str:
-    """Classes or subgroups: which way they are miscalibrated, and by how much."""
+    """The table of classes or subgroups: which way they are miscalibrated, and by how much."""
     groups = any(part.column for part in parts)
     scale = scale_of([bound for part in parts for bound in (part.ece, part.high, part.floor)])
     columns = [
@@ -197,7 +197,7 @@ def _way(part: Part) -> str:
 
 
 def bins_table(audit: Audit, key: str = "bins-table") -> str:
-    """The bins; the script puts those of the chosen bins, class and subgroup in their place.
+    """The table of bins; the script puts those of the chosen bins, class and subgroup in their place.
 
     Without a key, on the page of several models, nothing is explained and the caption names the model.
     """
@@ -231,7 +231,7 @@ def bins_table(audit: Audit, key: str = "bins-table") -> str:
 
 
 def tried_table(audit: Audit) -> str:
-    """The recalibrators that were compared."""
+    """The table of the recalibrators that were compared."""
     if audit.fix is None or not audit.fix.tried:
         return ""
     bins = audit.fix.bins
@@ -263,7 +263,7 @@ def _capital(words: str) -> str:
 
 
 def changes_table(audit: Audit) -> str:
-    """What the fix changes."""
+    """The table of what recalibration changes."""
     if audit.fix is None or not audit.fix.changes:
         return ""
     columns = (
@@ -287,7 +287,7 @@ def changes_table(audit: Audit) -> str:
 
 
 def versus_table(audit: Audit) -> str:
-    """These predictions beside others."""
+    """The table that compares these predictions with others."""
     columns = (
         Column("Number", False),
         Column("This model"),

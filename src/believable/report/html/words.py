@@ -24,7 +24,7 @@ NOTIONS_IN_WORDS = {
     "top_label": "the probability of the predicted class, by predicted class",
     "classwise": "the probability of each class",
 }
-PERCENT = re.compile(r"(?<=\d) %")
+NUMBERS_WITH_SIGNS = re.compile(r"(?<=\d) %|(?<=\bp) (?:&lt;|=) (?=\d)")
 
 
 def asset(name: str) -> str:
@@ -43,8 +43,8 @@ def text(words: object) -> str:
 
 
 def prose(words: str) -> str:
-    """A sentence, escaped, whose numbers stay on the line of their percent sign."""
-    return PERCENT.sub("\N{NO-BREAK SPACE}%", text(words))
+    """A sentence, escaped, in which "94 %" and "p < 0.005" stay on one line."""
+    return NUMBERS_WITH_SIGNS.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), text(words))
 
 
 def what_is_audited(audit: Audit) -> str:
@@ -111,7 +111,7 @@ def rows(value: int) -> str:
 
 
 def chance(p_value: float | None) -> str:
-    """A p-value."""
+    """A p-value, or that it is below 0.001."""
     if p_value is None:
         return NO_NUMBER
     return "&lt; 0.001" if p_value < 0.001 else f"{p_value:.3f}"
@@ -123,10 +123,10 @@ def compared_chance(p_value: float) -> str:
 
 
 def percent(level: float) -> str:
-    """The level of an interval."""
+    """The level of an interval, as a percentage."""
     return f"{100 * level:.4g} %"
 
 
 def sentence(words: str) -> str:
-    """With a capital and a full stop."""
+    """A sentence with a capital and a full stop."""
     return f"{words[:1].upper()}{words[1:]}" + ("" if words.endswith((".", "!", "?")) else ".")
