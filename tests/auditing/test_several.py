@@ -107,3 +107,14 @@ def test_what_cannot_be_compared_is_refused(models):
     with pytest.raises(InputError, match="this is a mapping of 3 models: use audit_models"):
         audit(scores, y)
     assert isinstance(audit_models({"a": scores["bayes"], "b": scores["logistic"]}, y, fix=False), Audits)
+
+
+def test_confidences_are_called_confidences():
+    """Of classes, the average confidence and the accuracy are compared; the accuracy has one row, with its interval."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 300)
+    labels = (p.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
+    rows = [row[0] for row in audit_models({"a": p, "b": p[:, ::-1]}, labels, fix=False).rows()]
+    assert "average confidence" in rows
+    assert [row for row in rows if row.lower() == "accuracy"] == ["Accuracy"]
+    assert not {"average prediction", "observed rate"} & set(rows)

@@ -192,8 +192,8 @@ const Page = (() => {
     [...at("bins-table").tHead.rows[0].cells].slice(0, 4).forEach((head, i) => {
       head.querySelector(".sort").textContent = heads[i][0].toUpperCase() + heads[i].slice(1);
     });
-    at("bins-table").caption.firstChild.textContent = `In ${binsInWords()}; empty bins are left out.`;
-    at("bins-words").textContent = `For ${selectionInWords()}.`;
+    const chosen = selectionInWords();
+    at("bins-table").caption.firstChild.textContent = `${chosen[0].toUpperCase()}${chosen.slice(1)}, in ${binsInWords()}; empty bins are left out.`;
     Tables.again(at("bins-table"));
   }
 

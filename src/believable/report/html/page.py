@@ -212,11 +212,9 @@ def as_cell(audit: Audit) -> str:
         A fragment of HTML.
     """
     found = audit.verdict
-    tone, mark = found.tone, mark_of(found)
-    badge = (
-        f'<span style="background:{COLOUR_OF_TONE[tone]};color:#fff;border-radius:4px;padding:2px 9px;font-weight:600">'
-        f"{mark} {text(found.label)}</span>"
-    )
+    short, _, example = found.headline.partition(". ")
+    style = f"background:{COLOUR_OF_TONE[found.tone]};color:#fff;border-radius:4px;padding:2px 9px;font-weight:600"
+    badge = f'<span style="{style}">{mark_of(found)} {text(short)}</span>'
     title = f"<strong>{name(audit.title)}</strong> · " if audit.title else ""
     lines = [*found.details()[:MAX_LINES_IN_NOTEBOOK], *audit.advice[:MAX_ADVICE_IN_NOTEBOOK]]
     said = "".join(f"<li>{text(line)}</li>" for line in lines)
@@ -228,7 +226,7 @@ def as_cell(audit: Audit) -> str:
         '<div style="display:flex;flex-wrap:wrap;gap:8px 28px;align-items:flex-start;max-width:1000px;line-height:1.4">'
         f'<div style="flex:1 1 380px;min-width:0;overflow-wrap:anywhere"><p style="margin:0 0 6px">{badge}</p>'
         f'<p style="margin:0 0 6px">{title}{rows(audit.n)}{clusters}{weighted}</p>'
-        f'<p style="margin:0 0 6px"><strong>{text(found.headline)}</strong></p>'
+        f'<p style="margin:0 0 6px"><strong>{text(example)}</strong></p>'
         f'<ul style="margin:0 0 8px;padding-left:18px">{said}</ul>{command}{_numbers(audit)}</div>'
         f'<div style="flex:0 0 auto">{picture}</div></div>'
     )

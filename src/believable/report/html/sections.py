@@ -270,7 +270,7 @@ def _small_ones(key: str, word: str) -> str:
 
 def _table(audit: Audit) -> str:
     hint = '<p class="script quiet hint">The table follows the controls of the diagram.</p>'
-    return f'{hint}<p class="script quiet" id="bins-words"></p>{bins_table(audit)}'
+    return f"{hint}{bins_table(audit)}"
 
 
 def _provenance(audit: Audit) -> str:

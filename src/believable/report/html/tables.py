@@ -226,7 +226,7 @@ def bins_table(audit: Audit, key: str = "bins-table") -> str:
                 of_words(audit.verdict.way_of(row.start, row.end, row.conf > row.acc) or "may be noise"),
             )
         )
-    caption = f"{'In' if key else f'{audit.title}, in'} {audit.verdict.bins}; empty bins are left out."
+    caption = f"{'All rows' if key else audit.title}, in {audit.verdict.bins}; empty bins are left out."
     return table(caption, columns, rows, key)
 
 
