@@ -297,7 +297,7 @@ def test_controls_that_cannot_work_say_why(event, show):
 
 
 def test_points_agree_with_the_evidence(event, show):
-    """In the bins of the answer, no point is marked outside the ranges that the evidence calls wrong."""
+    """In the bins of the answer, a point is marked only in ranges that the evidence calls wrong."""
     page = show(event)
     rows = page.locator("#bins-table tbody tr").evaluate_all(
         "all => all.map((row) => [Number(row.cells[0].dataset.v), row.cells[6].textContent])"
@@ -305,7 +305,16 @@ def test_points_agree_with_the_evidence(event, show):
     marked = [low for low, words in rows if "predicts" in words]
     assert marked
     for low in marked:
-        assert any(one.low - 1e-9 <= low < one.high for one in event.verdict.ranges)
+        assert any(one.low < low + 0.1 and low < one.high for one in event.verdict.ranges)
+
+
+def test_intervals_of_the_answer_allow_for_clusters(event, show):
+    """In the bins of the answer the intervals are those of the audit; other bins are computed by row."""
+    wide = tuple(replace(row, low=0.0, high=1.0) for row in event.table)
+    page = show(replace(event, n_clusters=40, table=wide))
+    assert "95 % interval 0.0000 to 1.0000" in page.locator("#picture .point").first.get_attribute("aria-label")
+    page.evaluate("believable.set({bins: 20})")
+    assert "95 % interval 0.0000 to 1.0000" not in page.locator("#picture .point").first.get_attribute("aria-label")
 
 
 def test_selections_that_are_not_kept_cannot_be_chosen(classes, show):

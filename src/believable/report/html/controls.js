@@ -81,10 +81,11 @@ const Page = (() => {
 
   // --- showing -------------------------------------------------------------------------------------------------------
 
-  // What the audit says about each of its bins: it allows for clusters, and for all ranges that it looked at.
+  // What the audit says about each of its bins: it allows for clusters and for all ranges that it looked at.
   const readings = [...at("bins-table").tBodies[0].rows].map((row) => {
     const words = row.cells[6].textContent;
-    return { low: Number(row.cells[0].dataset.v), way: words.startsWith("over") ? "high" : words.startsWith("under") ? "low" : "fine" };
+    const ends = row.cells[5].textContent.split(" to ").map(Number);
+    return { ends, low: Number(row.cells[0].dataset.v), way: words.startsWith("over") ? "high" : words.startsWith("under") ? "low" : "fine" };
   });
   const floor = at("live-chance").textContent;
 
@@ -95,8 +96,8 @@ const Page = (() => {
     if (audit.pooled && state.class === null) terms.rows = "predictions"; // one for each row and class
     for (const bin of isHeadline() ? found.bins : []) {
       const said = readings.find(({ low }) => Math.abs(low - bin.low) < 1e-6);
-      const outside = bin.conf > bin.upper || bin.conf < bin.lower; // a range may hold bins that say little by themselves
-      bin.way = said && outside ? said.way : "fine";
+      bin.way = said ? said.way : "fine";
+      if (said && audit.clustered) [bin.lower, bin.upper] = said.ends; // the cells know nothing of clusters
     }
     const whole = state.class === null && state.group === null && state.stage === "before";
     const confidence = state.class === null && audit.confidence;

@@ -29,8 +29,8 @@ CURVES_IN_WORDS = {"smoothed": "smoothed curve", "corp": "isotonic curve (CORP)"
 NUMBERS_OF_BINS = {"ece": "ECE", "chance": "noise floor ≈", "mce": "largest gap", "rmsce": "RMS of gaps"}
 NUMBERS_OF_ROWS = {"n": "rows", "base": "observed rate", "mean": "average prediction"}
 CLUSTERS_NOT_ALLOWED_FOR = (
-    "Intervals and the noise band in this diagram treat rows as independent, so they may be too narrow. The answer and "
-    "the key numbers allow for the {n} clusters."
+    "The noise band, and intervals in bins other than those of the answer, treat rows as independent, so they may be "
+    "too narrow. The answer and the key numbers allow for the {n} clusters."
 )
 INDENTS_AND_COMMENTS = re.compile(r"^(\s*//.*\n|\s+)+", re.MULTILINE)  # a page without them is 20 KB smaller
 JSON_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # within JSON they can only stand in text
@@ -104,6 +104,7 @@ def as_data(audit: Audit) -> str:
         "strategy": audit.verdict.strategy,
         "kind": audit.kind,
         "confidence": audit.verdict.about_confidence,
+        "clustered": audit.n_clusters is not None,
         "pooled": audit.verdict.notion == "classwise",
         "level": audit.verdict.level,
         "classes": classes,
