@@ -68,6 +68,17 @@ def test_multilabel():
     assert "one label per row" in found.no_fix
 
 
+def test_the_line_to_copy_for_labels_runs():
+    """Independent labels are recalibrated one by one: `calibrate` takes one label per row."""
+    rng = np.random.default_rng(0)
+    scores = rng.random((400, 3))
+    labels = (rng.random((400, 3)) < scores**3).astype(int)
+    found = audit(Predictions(scores, labels, multilabel=True))
+    assert found.command == "believable.recalibrate.OneVsRest(multilabel=True).fit(scores, labels)"
+    fitted = eval(found.command, {"believable": believable, "scores": scores, "labels": labels})
+    assert fitted.transform(scores).shape == scores.shape
+
+
 @pytest.mark.slow
 def test_soft_labels_and_one_class():
     """What has no answer says why instead of failing."""

@@ -77,6 +77,7 @@ def test_the_page_holds_all_and_runs_nothing(found, tmp_path):
     path = tmp_path / "models.html"
     page = found.to_html(path)
     assert path.read_text(encoding="utf-8") == page
+    page = page.replace("\N{NO-BREAK SPACE}", " ")
     assert len(page) < 100_000
     assert "<script" not in page
     assert "<b>flat</b>" not in page
@@ -136,3 +137,14 @@ def test_what_would_be_ignored_is_refused(models):
         audit_models({"one": p, "matrix": np.column_stack([1 - p, p])}, y)
     with pytest.raises(InputError, match="different names"):
         audit_models({1: p, "1": p**2}, y)
+
+
+def test_confidences_are_called_confidences():
+    """Of classes, the average confidence and the accuracy are compared; the accuracy has one row, with its interval."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 300)
+    labels = (p.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
+    rows = [row[0] for row in audit_models({"a": p, "b": p[:, ::-1]}, labels, fix=False).rows()]
+    assert "average confidence" in rows
+    assert [row for row in rows if row.lower() == "accuracy"] == ["Accuracy"]
+    assert not {"average prediction", "observed rate"} & set(rows)

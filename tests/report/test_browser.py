@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from believable import Predictions, audit
+from believable import Audits, Predictions, audit, audit_models
 from believable.curves.binned import table_of
 from believable.metrics.binned_error import binned_error
 from believable.report.by_chance import expected_by_chance
@@ -82,9 +82,9 @@ def show(browser, tmp_path):
     """Opens the page of an audit; afterwards nothing may have gone wrong in any that was opened."""
     opened, wrong = [], []
 
-    def opens(found: Audit, **options):
+    def opens(found: Audit | Audits, **options):
         path = tmp_path / f"{len(opened)}.html"
-        path.write_text(as_page(found), encoding="utf-8")
+        path.write_text(found.to_html(), encoding="utf-8")
         context = browser.new_context(**{"viewport": {"width": WIDTH, "height": HEIGHT}} | options)
         opened.append(context)
         page = context.new_page()
@@ -154,13 +154,14 @@ def test_every_number_is_that_of_python(which, request, show):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which", ["event", "classes", "rare"])
+@pytest.mark.parametrize("which", ["event", "classes"])
 def test_the_page_begins_with_the_headline(which, request, show):
     """The first number is the audit's, with its bins, and says so."""
     found = request.getfixturevalue(which)
     page = show(found)
     assert page.evaluate("believable.numbers().ece") == pytest.approx(found.verdict.ece, abs=1e-7)
     assert page.text_content("#live-bins") == found.verdict.bins
+    assert page.text_content("#live-chance") == number(found.verdict.floor)
     assert "These are the numbers of the answer above." in page.text_content("#live-note")
     assert page.text_content("#verdict-title").strip().endswith(found.verdict.headline.partition(". ")[0])
     assert page.evaluate("document.querySelector('#picture').getBoundingClientRect().bottom") <= HEIGHT
@@ -220,6 +221,102 @@ def test_controls_work_by_keyboard(event, show):
     assert page.locator(".chance").count() == 1
 
 
+def key_numbers_shown(page):
+    """The value of each key number, by its alias."""
+    return dict(
+        page.locator(".keys li").evaluate_all(
+            "all => all.map((one) => [one.dataset.key, one.querySelector('strong').textContent])"
+        )
+    )
+
+
+def test_key_numbers_follow_what_is_looked_at(event, classes, show):
+    """Those of the audit for all rows, whatever the bins; of a subgroup what its cells say, and nothing else."""
+    page = show(event)
+    of_audit = key_numbers_shown(page)
+    page.evaluate("believable.set({bins: 20})")
+    assert key_numbers_shown(page) == of_audit
+    page.select_option("#group", index=1)
+    shown = key_numbers_shown(page)
+    assert shown["ece"] == page.text_content("#live-ece") != of_audit["ece"]
+    assert shown["smece"] == "–"
+    assert shown["brier"] not in ("–", of_audit["brier"])
+    assert page.text_content("[data-key=ece] .what small") == "20 uniform bins"
+    assert page.text_content("#keys-of") == " of " + page.text_content("#live-of")
+    assert not page.is_visible("#numbers .legend")
+    page.click("#reset")
+    assert key_numbers_shown(page) == of_audit
+    page = show(classes)
+    page.select_option("#group", index=1)
+    shown = key_numbers_shown(page)
+    assert shown["acc"] == page.text_content("#live-base")
+    assert {shown[alias] for alias in ("brier", "nll", "sce", "tlce")} == {"–"}  # cells of confidences cannot tell
+    page.select_option("#group", index=0)
+    page.select_option("#class", index=1)
+    assert "–" not in (key_numbers_shown(page)[alias] for alias in ("ece", "brier", "nll"))
+
+
+def test_an_infinite_log_loss_is_infinite(event, show):
+    """An event that had probability 0, or a non-event that had 1, costs infinitely much; the word says so."""
+    page = show(event)
+    certain = {"n": [3, 3], "w": [3, 3], "w2": [3, 3]}
+    wrong = {"index": [0, 300], "wp": [0, 1.07], "wy": [1, 1]}, {"index": [300, 841], "wp": [1.07, 3], "wy": [1, 2]}
+    right = {"index": [0, 300], "wp": [0, 1.07], "wy": [0, 1]}
+    shown = "(cells) => Draw.number(Statistic.scores(cells).nll)"
+    assert [page.evaluate(shown, certain | cells) for cells in wrong] == ["infinite", "infinite"]
+    assert float(page.evaluate(shown, certain | right)) < 1
+
+
+def test_confidences_are_called_confidences(classes, event, show):
+    """Of the predicted class: confidence and accuracy; of one class, or of one event: prediction and observed rate."""
+    page = show(classes)
+
+    def terms():
+        heads = page.locator("#bins-table .sort").all_text_contents()
+        return [heads[0], *heads[2:4], *(page.text_content(f"#mark-{way}") for way in ("high", "low"))]
+
+    of_confidence = ["Confidences", "Average confidence", "Accuracy", "over-confident", "under-confident"]
+    of_scores = ["Scores", "Average prediction", "Observed rate", "over-predicts", "under-predicts"]
+    assert terms() == of_confidence
+    assert [page.text_content(f"#name-{one}") for one in ("mean", "base")] == ["average confidence", "accuracy"]
+    page.select_option("#class", index=1)
+    assert terms() == of_scores
+    page = show(event)
+    assert terms() == of_scores
+
+
+def test_controls_that_cannot_work_say_why(event, show):
+    """In words beside them, for everybody, and only as long as that is so."""
+    page = show(event)
+    assert page.get_by_role("slider", name="Number of bins").count() == 1
+    assert not page.is_visible("#controls-why")
+    page.select_option("#group", index=1)
+    assert page.text_content("#controls-why") == "Curves are drawn for all rows before recalibration only."
+    page.click("#reset")
+    assert not page.is_visible("#controls-why")
+
+
+def test_points_agree_with_the_evidence(event, show):
+    """In the bins of the answer, a point is marked only in ranges that the evidence calls wrong."""
+    page = show(event)
+    rows = page.locator("#bins-table tbody tr").evaluate_all(
+        "all => all.map((row) => [Number(row.cells[0].dataset.v), row.cells[6].textContent])"
+    )
+    marked = [low for low, words in rows if "predicts" in words]
+    assert marked
+    for low in marked:
+        assert any(one.low < low + 0.1 and low < one.high for one in event.verdict.ranges)
+
+
+def test_intervals_of_the_answer_allow_for_clusters(event, show):
+    """In the bins of the answer the intervals are those of the audit; other bins are computed by row."""
+    wide = tuple(replace(row, low=0.0, high=1.0) for row in event.table)
+    page = show(replace(event, n_clusters=40, table=wide))
+    assert "95 % interval 0.0000 to 1.0000" in page.locator("#picture .point").first.get_attribute("aria-label")
+    page.evaluate("believable.set({bins: 20})")
+    assert "95 % interval 0.0000 to 1.0000" not in page.locator("#picture .point").first.get_attribute("aria-label")
+
+
 def test_selections_that_are_not_kept_cannot_be_chosen(classes, show):
     """A class within a subgroup that was left out is greyed."""
     few = [one for one in classes.slices if one.class_name is None or one.column is None]
@@ -261,8 +358,12 @@ def test_curves_are_of_all_rows(event, show):
 
 @pytest.mark.slow
 def test_rare_events_are_zoomed(rare, event, show):
-    """Scores that all lie at the left end get axes of their own; others the whole square."""
+    """Scores that all lie at the left end get quantile bins and axes of their own; others the whole square."""
     page = show(rare)
+    assert page.text_content("#live-bins") == "10 quantile bins"
+    assert "nearly all rows lie in 1 of the 10 uniform bins of the answer" in page.text_content("#live-note")
+    assert page.locator("#picture .point").count() == 10
+    assert page.text_content("[data-key=ece] strong") == number(rare.verdict.ece)
     assert page.is_checked("#zoom")
     assert max(map(float, page.locator("#picture .grid text:not(.label)").all_text_contents())) < 0.2
     page.uncheck("#zoom")
@@ -423,9 +524,34 @@ def test_dark_and_print(event, show):
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate(shade % "backgroundColor", "body") == 3 * 255
     assert page.evaluate(shade % "color", "body") < 200
-    assert not page.is_visible("#controls")
+    for part in ("#controls", "#copy-command", ".hint >> nth=0"):
+        assert not page.is_visible(part)
     assert page.is_visible("#why-ece")
     assert len(page.pdf()) > 20_000
+
+
+@pytest.mark.slow
+def test_eight_models_on_one_page(browser, show):
+    """Every answer and the diagram on the first screen of a desk; no name, however long, widens a phone."""
+    rng = np.random.default_rng(3)
+    p = rng.random(800)
+    two = audit_models({"a": p, "b": p**2}, rng.random(800) < p, fix=False)
+    names = (NAMES[0], NAMES[3], "forest", "a very long name without any detail " * 4, "e", "f", "g", "h")
+    eight = Audits(
+        audits=tuple(replace(two[i % 2], title=title) for i, title in enumerate(names)),
+        score=two.score,
+        behind=two.behind * 7,
+    )
+    page = show(eight, viewport={"width": 1400, "height": 900})
+    assert page.locator(".models h3").count() == page.locator(".marks li svg").count() == 8
+    for part in (".models li:last-child .badge", "figure svg"):
+        box = page.locator(part).bounding_box()
+        assert box["y"] + box["height"] <= 900
+    assert [words.strip() for words in page.locator(".several thead th").all_text_contents()][2] == "forest"
+    assert page.locator(".ask, script").count() == 0
+    phone = show(eight, viewport={"width": 390, "height": 844})
+    phone.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_it_can_be_read_without_javascript(event, show):

@@ -38,6 +38,7 @@ from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, refuse
 MAX_POINTS_OF_LINE = 201
 BAND_DRAWS = 300
 PYTHON_COMMAND = 'believable.calibrate(scores, labels, method="{method}")'
+MULTILABEL_COMMAND = "believable.recalibrate.OneVsRest(multilabel=True).fit(scores, labels)"
 NOTIONS_POOLED_IN_HEADLINE = ("classwise", "top_label")  # because they have one curve per class
 
 
@@ -247,7 +248,9 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
         advice=advice(facts),
         caveats=(*recalibrated.caveats, *caveats(facts)),
         notes=(*extras.notes, *([coarse] if coarse else [])),
-        command=_command(extras.command, judged, recalibrated.fix),
+        command=_command(
+            MULTILABEL_COMMAND if source.kind == "multilabel" else extras.command, judged, recalibrated.fix
+        ),
         made_on=date.today().isoformat(),
         slices=slices,
         left_out=not_shown,

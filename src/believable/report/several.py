@@ -79,11 +79,12 @@ class Audits:
         """Return the table with one column per model, heading first."""
         table = [["", *(audit.title for audit in self.audits)]]
         table.append(["at face value?", *(audit.verdict.answer for audit in self.audits)])
-        predicted, observed = "average prediction", "observed rate"
-        if self.best.verdict.about_confidence:
-            predicted, observed = "average confidence", "accuracy"
-        table.append([predicted, *(percents(audit.verdict.predicted, least=1)[0] for audit in self.audits)])
-        table.append([observed, *(percents(audit.verdict.observed, least=1)[0] for audit in self.audits)])
+        confidence = self.best.verdict.about_confidence
+        predicted = (percents(audit.verdict.predicted, least=1)[0] for audit in self.audits)
+        observed = (percents(audit.verdict.observed, least=1)[0] for audit in self.audits)
+        table.append(["average confidence" if confidence else "average prediction", *predicted])
+        if not confidence or all(one.alias != "acc" for one in self.best.metrics):  # which has a row with an interval
+            table.append(["accuracy" if confidence else "observed rate", *observed])
         for alias in COMPARED_ALIASES:
             measured = [next((one for one in audit.metrics if one.alias == alias), None) for audit in self.audits]
             if any(measured):

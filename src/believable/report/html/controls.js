@@ -27,16 +27,25 @@ const Page = (() => {
     return slice && slice.cells;
   }
 
+  // Where nearly all rows lie in one or two uniform bins, such as the scores of a rare event, quantile bins show more.
+  function full(bins) {
+    const total = bins.reduce((sum, bin) => sum + bin.w, 0);
+    return bins.filter((bin) => bin.w >= 0.01 * total).length;
+  }
+  const everything = cellsOf(null, null, "before");
+  const fullAtFirst = audit.strategy === "uniform" ? full(Statistic.uniformBins(everything, nearest(audit.bins))) : Infinity;
+  const crowded = fullAtFirst < 3 && full(Statistic.quantileBins(everything, Math.max(audit.bins, 2))) > fullAtFirst;
+
   const start = {
-    strategy: audit.strategy,
-    bins: audit.strategy === "uniform" ? nearest(audit.bins) : Math.max(audit.bins, 2),
+    strategy: crowded ? "quantile" : audit.strategy,
+    bins: audit.strategy === "uniform" && !crowded ? nearest(audit.bins) : Math.min(Math.max(audit.bins, 2), MOST_QUANTILE),
     class: null,
     group: null,
     stage: "before",
     band: true,
     smoothed: false,
     corp: false,
-    zoom: Draw.reach(cellsOf(null, null, "before"))[1] <= 0.25,
+    zoom: Draw.reach(everything)[1] <= 0.25,
   };
   const state = { ...start };
 
@@ -60,7 +69,7 @@ const Page = (() => {
 
   function selectionInWords() {
     const group = state.group === null ? "all rows" : groupNames[state.group];
-    const cls = state.class === null ? "" : `, class ${classes[state.class]}`;
+    const cls = state.class === null ? "" : `, ${audit.kind === "multilabel" ? "label" : "class"} ${classes[state.class]}`;
     const stage = stages.length > 1 ? `, ${state.stage} recalibration` : "";
     return `${group}${cls}${stage}`;
   }
@@ -72,9 +81,24 @@ const Page = (() => {
 
   // --- showing -------------------------------------------------------------------------------------------------------
 
+  // What the audit says about each of its bins: it allows for clusters and for all ranges that it looked at.
+  const readings = [...at("bins-table").tBodies[0].rows].map((row) => {
+    const words = row.cells[6].textContent;
+    const ends = row.cells[5].textContent.split(" to ").map(Number);
+    return { ends, low: Number(row.cells[0].dataset.v), way: words.startsWith("over") ? "high" : words.startsWith("under") ? "low" : "fine" };
+  });
+  const floor = at("live-chance").textContent;
+
   function show() {
     const cells = cellsOf(state.class, state.group, state.stage);
     const found = numbers();
+    const terms = { ...(state.class === null && audit.confidence ? Draw.TERMS_OF_CONFIDENCE : Draw.TERMS) };
+    if (audit.pooled && state.class === null) terms.rows = "predictions"; // one for each row and class
+    for (const bin of isHeadline() ? found.bins : []) {
+      const said = readings.find(({ low }) => Math.abs(low - bin.low) < 1e-6);
+      bin.way = said ? said.way : "fine";
+      if (said && audit.clustered) [bin.lower, bin.upper] = said.ends; // the cells know nothing of clusters
+    }
     const whole = state.class === null && state.group === null && state.stage === "before";
     const confidence = state.class === null && audit.confidence;
     const outside = Draw.diagram(at("picture"), {
@@ -84,19 +108,25 @@ const Page = (() => {
       show: state,
       labels: confidence ? ["Mean confidence", "Accuracy"] : ["Mean predicted probability", "Observed frequency"],
       level,
+      terms,
       title: `Reliability diagram of ${selectionInWords()}, in ${binsInWords()}: ECE ${number(found.ece)}. Arrow keys move from bin to bin.`,
     });
     for (const name of ["ece", "chance", "mce", "rmsce"]) at(`live-${name}`).textContent = number(found[name]);
     for (const name of ["base", "mean"]) at(`live-${name}`).textContent = share(found[name]);
+    if (isHeadline()) at("live-chance").textContent = floor;
     at("live-n").textContent = count(found.n);
+    at("name-n").textContent = terms.rows;
+    at("name-base").textContent = terms.rate;
+    at("name-mean").textContent = terms.mean;
+    for (const way of ["high", "low"]) at(`mark-${way}`).textContent = terms[way];
     at("live-bins").textContent = binsInWords();
     at("live-of").textContent = selectionInWords();
     at("live-heard").textContent = `: ECE ${number(found.ece)}`;
     const fewer = found.bins.length < state.bins ? `${found.bins.length} of ${state.bins} bins hold rows. ` : "";
     const beyond = outside ? `${outside} ${outside === 1 ? "point lies" : "points lie"} outside the zoomed frame. ` : "";
     at("live-note").textContent = fewer + beyond + ownWords();
-    table(found.bins);
-    keys(cells, found, isHeadline());
+    table(found.bins, terms);
+    keys(cells, found, whole);
     controls(whole, cells);
     small("small-classes", classes, (i) => [i, null]);
     small("small-groups", groupNames, (i) => [null, i]);
@@ -104,6 +134,9 @@ const Page = (() => {
 
   function ownWords() {
     if (isHeadline()) return "These are the numbers of the answer above.";
+    if (crowded && state.strategy === "quantile") {
+      return `Quantile bins, because nearly all rows lie in ${fullAtFirst} of the ${audit.bins} uniform bins of the answer.`;
+    }
     if (state.strategy === "uniform" && audit.strategy === "uniform" && audit.bins !== nearest(audit.bins)) {
       return `This page cannot show ${audit.bins} bins, as the audit has: its 840 cells do not divide into them.`;
     }
@@ -111,23 +144,40 @@ const Page = (() => {
     return `Computed in this page from 840 cells${same ? "; the audit cuts its bins at the scores themselves" : ""}.`;
   }
 
-  // The key numbers of what is looked at: those of the audit, with their intervals, or what the cells say.
-  const keyNumbers = [...document.querySelectorAll(".keys li")].map((item) => ({ item, name: item.dataset.key, shown: item.querySelector("strong").textContent }));
+  // The key numbers of what is looked at: those of the audit, with their intervals, or what the cells say. They do not
+  // follow the number of bins, which the audit chose.
+  const keyNumbers = [...document.querySelectorAll(".keys li")].map((item) => ({
+    name: item.dataset.key,
+    item,
+    value: item.querySelector("strong"),
+    bins: item.querySelector(".what small"),
+    ofAudit: [item.querySelector("strong").textContent, item.querySelector(".what small").textContent],
+  }));
 
-  function keys(cells, found, headline) {
-    const here = headline ? {} : { ...Statistic.scores(cells), ece: found.ece };
-    for (const { item, name, shown } of keyNumbers) {
-      item.classList.toggle("elsewhere", !headline);
-      item.querySelector("strong").textContent = headline ? shown : number(here[name] === undefined ? null : here[name]);
+  function keys(cells, found, whole) {
+    const here = whole ? {} : scoresOf(cells, found);
+    for (const { name, item, value, bins, ofAudit } of keyNumbers) {
+      item.classList.toggle("elsewhere", !whole);
+      value.textContent = whole ? ofAudit[0] : number(here[name] === undefined ? null : here[name]);
+      bins.textContent = !whole && name === "ece" ? binsInWords() : ofAudit[1];
     }
-    at("keys-of").textContent = headline ? "" : ` of ${selectionInWords()}`;
-    at("keys-note").hidden = headline;
+    at("keys-of").textContent = whole ? "" : ` of ${selectionInWords()}`;
+    at("keys-note").hidden = whole;
   }
 
-  function table(bins) {
+  // What the cells can say. Those of all classes together hold confidences, or the probabilities of all labels: their
+  // scores are not those of the whole model, but for the accuracy and for means over labels.
+  function scoresOf(cells, { ece, base }) {
+    const { brier, nll, auc, slope } = Statistic.scores(cells);
+    if (state.class !== null || audit.kind === "binary") return { ece, brier, nll, auc, slope };
+    if (audit.kind === "multilabel") return { ece, brier, nll };
+    return audit.confidence ? { ece, acc: base } : { ece };
+  }
+
+  function table(bins, terms) {
     const body = at("bins-table").tBodies[0];
     body.replaceChildren(...bins.map((bin) => {
-      const way = Draw.reading(bin);
+      const { way } = bin;
       const cells = [
         [`${edge(bin.low)} to ${edge(bin.high)}`, bin.low],
         [count(bin.n), bin.n],
@@ -135,12 +185,16 @@ const Page = (() => {
         [share(bin.acc), bin.acc],
         [number(bin.gap), bin.gap],
         [span(bin.lower, bin.upper), bin.lower],
-        [`${Draw.MARKS[way]} ${Draw.READINGS[way]}`, Draw.READINGS[way]],
+        [`${Draw.MARKS[way]} ${terms[way]}`, terms[way]],
       ];
       return html("tr", {}, ...cells.map(([words, by], i) => html(i ? "td" : "th", { "data-v": by, ...(i ? {} : { scope: "row" }), ...(i === 6 ? { class: `words ${way}` } : {}) }, words)));
     }));
-    at("bins-table").caption.firstChild.textContent = `Average predictions and observed rates in ${binsInWords()}; empty bins are left out.`;
-    at("bins-words").textContent = `For ${selectionInWords()}. The table follows the controls of the diagram.`;
+    const heads = [terms.scores, terms.rows, terms.mean, terms.rate];
+    [...at("bins-table").tHead.rows[0].cells].slice(0, 4).forEach((head, i) => {
+      head.querySelector(".sort").textContent = heads[i][0].toUpperCase() + heads[i].slice(1);
+    });
+    const chosen = selectionInWords();
+    at("bins-table").caption.firstChild.textContent = `${chosen[0].toUpperCase()}${chosen.slice(1)}, in ${binsInWords()}; empty bins are left out.`;
     Tables.again(at("bins-table"));
   }
 
@@ -164,7 +218,10 @@ const Page = (() => {
 
   // --- the controls themselves ---------------------------------------------------------------------------------------
 
+  let reasons = new Set();
+
   function controls(whole, cells) {
+    reasons = new Set();
     const uniform = state.strategy === "uniform";
     const slider = at("bins");
     slider.min = uniform ? 0 : 2;
@@ -184,14 +241,14 @@ const Page = (() => {
     for (const layer of ["smoothed", "corp"]) able(at(layer), whole, "Curves are drawn for all rows before recalibration only.");
     const [low, high] = Draw.reach(cells);
     at("zoom").closest("label").hidden = high - low > 0.6 && !state.zoom;
+    at("controls-why").textContent = [...reasons].join(" ");
+    at("controls-why").hidden = !reasons.size;
   }
 
   // A control that cannot work says why.
   function able(control, can, why) {
     control.disabled = !can;
-    const label = control.closest("label");
-    if (can) label.removeAttribute("title");
-    else label.setAttribute("title", why);
+    if (!can && !control.closest("label").hidden) reasons.add(why);
   }
 
   function select(name, there) {
@@ -200,7 +257,8 @@ const Page = (() => {
     chooser.value = state[name] === null ? "" : state[name];
     for (const option of chooser.options) {
       option.disabled = !(option.value === "" ? there(null) : there(Number(option.value)));
-      option.title = option.disabled ? "This page does not hold this combination." : option.dataset.name || "";
+      option.title = option.dataset.name || "";
+      if (option.disabled) reasons.add("Combinations of class and subgroup that this page does not hold are greyed out.");
     }
   }
 
@@ -255,19 +313,20 @@ const Page = (() => {
     show();
   }
 
-  // Copy a text to the clipboard, and say whether that worked.
-  async function copy(text, said) {
+  // Copy a text to the clipboard and say so, or select it where it is shown.
+  async function copy(text, said, shown = null) {
     try {
       await navigator.clipboard.writeText(text);
       said.textContent = "Copied.";
     } catch {
-      said.textContent = "The browser does not allow copying.";
+      said.textContent = shown ? "Selected: press Ctrl+C to copy." : "The browser does not allow copying.";
+      if (shown) getSelection().selectAllChildren(shown);
     }
   }
 
   function copying() {
     if (!at("copy-command")) return;
-    at("copy-command").addEventListener("click", () => copy(at("command").textContent, at("command-said")));
+    at("copy-command").addEventListener("click", () => copy(at("command").textContent, at("command-said"), at("command")));
   }
 
   function map() {

@@ -5,9 +5,10 @@ const Draw = (() => {
   // The namespace of SVG is taken from a picture that is there: no address stands in a page that needs no network.
   const NAMESPACE = document.querySelector("#picture svg").namespaceURI;
   const MARKS = { high: "▼", low: "▲", fine: "●" };
-  const READINGS = { high: "over-predicts", low: "under-predicts", fine: "may be noise" };
+  const TERMS = { scores: "Scores", mean: "average prediction", rate: "observed rate", rows: "rows", high: "over-predicts", low: "under-predicts", fine: "may be noise" };
+  const TERMS_OF_CONFIDENCE = { ...TERMS, scores: "Confidences", mean: "average confidence", rate: "accuracy", high: "over-confident", low: "under-confident" };
   const COLUMNS = [40, 60, 120, 210, 420, 840]; // of the histogram, the fewest that show something
-  const Z = 1.959963984540054; // 19 times in 20
+  const Z = 1.959963984540054; // the central 95 % of a normal distribution
 
   function svg(name, attributes = {}, ...children) {
     const made = document.createElementNS(NAMESPACE, name);
@@ -31,9 +32,10 @@ const Draw = (() => {
     return value !== null && Math.abs(value) < 0.00005 ? "0.0000" : share(value);
   }
 
-  // The same as `share` in words.py: how often a rare event happens is small, and matters.
+  // The same as `share` in words.py: the rate of a rare event is small, and matters.
   function share(value) {
     if (value === null || Number.isNaN(value)) return "–";
+    if (!Number.isFinite(value)) return value > 0 ? "infinite" : "−infinite";
     const size = Math.abs(value);
     const digits = size > 0 && size < 0.001 ? Math.min(1 - Number(size.toExponential(1).split("e")[1]), 8) : 4;
     return (value < 0 ? "−" : "") + size.toFixed(digits);
@@ -53,35 +55,37 @@ const Draw = (() => {
     return String(Number(value.toFixed(4)));
   }
 
-  // Whether the bin is surely wrong, and which way.
-  function reading(bin) {
-    return bin.way;
-  }
-
-  function words(bin, level) {
+  function words(bin, level, terms) {
     return [
-      `Scores ${edge(bin.low)} to ${edge(bin.high)}: ${count(bin.n)} ${bin.n === 1 ? "row" : "rows"}`,
-      `average prediction ${share(bin.conf)}, observed rate ${share(bin.acc)}`,
+      `${terms.scores} ${edge(bin.low)} to ${edge(bin.high)}: ${count(bin.n)} ${bin.n === 1 ? terms.rows.slice(0, -1) : terms.rows}`,
+      `${terms.mean} ${share(bin.conf)}, ${terms.rate} ${share(bin.acc)}`,
       `${level} interval ${span(bin.lower, bin.upper)}`,
-      READINGS[reading(bin)],
+      terms[bin.way],
     ];
   }
 
   // --- frames --------------------------------------------------------------------------------------------------------
 
-  // Where the scores begin and end.
+  // Where the scores begin and end, but for the outermost half per cent of the weight at either end.
   function reach(cells) {
-    const last = cells.index.length - 1;
-    const end = (index) => Math.min(index, Statistic.N_CELLS) / Statistic.N_CELLS;
-    return [end(Math.max(cells.index[0] - 1, 0)), end(cells.index[last])];
+    const total = cells.w.reduce((sum, w) => sum + w, 0);
+    const end = (index) => Math.min(Math.max(index, 0), Statistic.N_CELLS) / Statistic.N_CELLS;
+    let below = 0;
+    const upTo = cells.w.map((w) => (below += w / total));
+    const first = upTo.findIndex((share) => share > 0.005);
+    const last = upTo.findIndex((share) => share >= 0.995);
+    return [end(cells.index[first] - 1), end(cells.index[last < 0 ? upTo.length - 1 : last])];
   }
 
-  // The ends of the axes: all of 0 to 1, or where the scores are. Rates of bins with few rows may lie outside.
+  // The ends of the axes: all of 0 to 1, or where the scores are. Bins with few rows may lie outside.
   function frame(cells, bins, zoomed) {
     if (!zoomed) return { x: [0, 1], y: [0, 1] };
     const total = bins.reduce((sum, bin) => sum + bin.w, 0);
-    const rates = bins.filter((bin) => bin.w >= 0.01 * total).map((bin) => bin.acc);
-    const x = rounded(...reach(cells));
+    const large = bins.filter((bin) => bin.w >= 0.01 * total);
+    const [low, high] = reach(cells);
+    const means = large.map((bin) => bin.conf);
+    const rates = large.map((bin) => bin.acc);
+    const x = rounded(Math.min(low, ...means), Math.max(high, ...means));
     return { x, y: rounded(Math.min(x[0], ...rates), Math.max(x[1], ...rates)) };
   }
 
@@ -105,9 +109,9 @@ const Draw = (() => {
 
   // --- the band of noise ---------------------------------------------------------------------------------------------
 
-  // Where the rate of a bin lies about 19 times in 20 if the scores are right: its mean score, give or take 1.96
-  // standard deviations. Wilson's interval asks the same of one score, so a point outside is one whose interval does not
-  // reach the diagonal, but for the spread of scores within the bin.
+  // Where the rate of a bin lies in about 95 % of samples if the scores are calibrated: its mean score plus or minus
+  // 1.96 standard deviations. Wilson's interval inverts the same test for a single score, so a point outside the band is
+  // one whose interval misses the diagonal, up to the spread of scores within the bin.
   function byChance(cells, bin) {
     const half = (Z * Statistic.deviation(cells, bin)) / bin.w;
     return [Math.max(bin.conf - half, 0), Math.min(bin.conf + half, 1)];
@@ -116,7 +120,7 @@ const Draw = (() => {
   // --- the diagram ---------------------------------------------------------------------------------------------------
 
   // Draws into a holder: the band, the curves, the points with their intervals, the histogram. `show` has the layers.
-  function diagram(holder, { cells, bins, lines, show, labels, level, title }) {
+  function diagram(holder, { cells, bins, lines, show, labels, level, title, terms }) {
     const width = Math.max(Math.min(holder.clientWidth, 440), 240);
     const [left, right, top, strip] = [46, 14, 8, 60];
     const side = width - left - right;
@@ -144,8 +148,9 @@ const Draw = (() => {
 
     const tip = html("div", { class: "tip", "aria-hidden": "true", hidden: "" });
     const points = svg("g", { class: "points" });
-    const seen = bins.filter((bin) => bin.acc >= ends.y[0] && bin.acc <= ends.y[1]);
-    seen.forEach((bin, i) => points.append(point(bin, i, x(bin.conf), y(bin.acc), level, tip, width)));
+    const within = (value, [low, high]) => value >= low && value <= high;
+    const seen = bins.filter((bin) => within(bin.conf, ends.x) && within(bin.acc, ends.y));
+    seen.forEach((bin, i) => points.append(point(bin, i, x(bin.conf), y(bin.acc), words(bin, level, terms), tip, width)));
     arrows(points);
     picture.append(points);
     holder.replaceChildren(picture, tip);
@@ -201,9 +206,7 @@ const Draw = (() => {
   }
 
   // A bin: one mark, its words for those who cannot see it, and a tip for those who can.
-  function point(bin, i, x, y, level, tip, width) {
-    const way = reading(bin);
-    const said = words(bin, level);
+  function point({ way }, i, x, y, said, tip, width) {
     const shapes = { high: "M-6 -4.5H6L0 6.5Z", low: "M-6 4.5H6L0 -6.5Z", fine: "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z" };
     const made = svg("g", { class: `point ${way}`, transform: `translate(${x} ${y})`, tabindex: i ? -1 : 0, role: "img" });
     made.setAttribute("aria-label", said.join("; "));
@@ -244,9 +247,9 @@ const Draw = (() => {
     const made = svg("svg", { viewBox: `0 0 ${size} ${size}`, width: size, height: size, "aria-hidden": "true" });
     made.append(svg("rect", { x: 3, y: 3, width: size - 6, height: size - 6, class: "frame" }));
     made.append(path([[0, 0], [1, 1]], at, up, "diagonal"), path(bins.map((bin) => [bin.conf, bin.acc]), at, up, "joined"));
-    for (const bin of bins) made.append(svg("circle", { cx: at(bin.conf), cy: up(bin.acc), r: 2.5, class: `point ${reading(bin)}` }));
+    for (const bin of bins) made.append(svg("circle", { cx: at(bin.conf), cy: up(bin.acc), r: 2.5, class: `point ${bin.way}` }));
     return made;
   }
 
-  return { diagram, small, html, number, share, span, count, edge, reading, reach, byChance, MARKS, READINGS };
+  return { diagram, small, html, number, share, span, count, edge, reach, byChance, MARKS, TERMS, TERMS_OF_CONFIDENCE };
 })();

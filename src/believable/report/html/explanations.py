@@ -50,15 +50,21 @@ TERMS_EXPLAINED = {
     ),
     "chance": (
         "Noise floor, about",
-        "Roughly the ECE that a perfectly calibrated model with these scores would show in these bins. This page "
-        "computes it by a formula; the audit simulates outcomes instead, so the two differ a little.",
+        "Roughly the ECE that a perfectly calibrated model with these scores would show in these bins. For the bins of "
+        "the answer it was simulated; for others this page uses a formula, which differs a little.",
     ),
-    "base": ("Observed rate", "The share of rows in which the event occurred, or the prediction was right."),
-    "mean": ("Average prediction", "The mean of the scores. It should be close to the observed rate."),
+    "base": (
+        "Observed rate, or accuracy",
+        "The share of rows in which the event occurred, or the prediction was right.",
+    ),
+    "mean": (
+        "Average prediction, or average confidence",
+        "The mean of the scores. It should be close to the observed rate.",
+    ),
     "p": (
         "p-value",
         "The probability that a perfectly calibrated model shows at least as much. The adjusted one allows for having "
-        "looked at many parts: of those that are marked, about one in twenty is marked by mistake.",
+        "looked at many parts: of those that are marked, at most about one in twenty is marked by mistake.",
     ),
     "gain": (
         "Gain",
@@ -67,7 +73,7 @@ TERMS_EXPLAINED = {
     ),
     "detectable": (
         "Detectable",
-        "The smallest true error that so many rows would reveal 8 times in 10. Smaller ones may go unseen.",
+        "The smallest true error that this many rows would reveal in 8 of 10 samples. Smaller ones may go unseen.",
     ),
 }
 

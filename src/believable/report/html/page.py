@@ -21,16 +21,18 @@ from believable.report.wording import short_name
 PAGE_SCRIPTS = ("statistic.js", "draw.js", "tables.js", "controls.js")
 ALL_CLASSES_IN_WORDS = {"confidence": "all: the predicted one", "top_label": "all: the predicted one"}
 BINS_SLIDER = (
-    '<label class="slide"><span>Number of bins <output id="bins-shown"></output></span>'
+    '<label class="slide" for="bins"><span>Number of bins <span id="bins-shown" aria-hidden="true"></span></span>'
     '<input type="range" id="bins"></label>'
 )
+BINS_IN_WORDS = {"uniform": "uniform (equal width)", "quantile": "quantile (equal counts)"}
 CURVES_IN_WORDS = {"smoothed": "smoothed curve", "corp": "isotonic curve (CORP)"}
 NUMBERS_OF_BINS = {"ece": "ECE", "chance": "noise floor ≈", "mce": "largest gap", "rmsce": "RMS of gaps"}
 NUMBERS_OF_ROWS = {"n": "rows", "base": "observed rate", "mean": "average prediction"}
 CLUSTERS_NOT_ALLOWED_FOR = (
-    "Intervals and the noise band in this diagram treat rows as independent, so they may be too narrow. The answer and "
-    "the key numbers allow for the {n} clusters."
+    "The noise band, and intervals in bins other than those of the answer, treat rows as independent, so they may be "
+    "too narrow. The answer and the key numbers allow for the {n} clusters."
 )
+INDENTS_AND_COMMENTS = re.compile(r"^(\s*//.*\n|\s+)+", re.MULTILINE)  # a page without them is 20 KB smaller
 JSON_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # within JSON they can only stand in text
 COLOUR_OF_TONE = {"good": "#00795a", "warn": "#a86400", "bad": "#b34700", "unsure": "#64717e"}
 MAX_LINES_IN_NOTEBOOK, MAX_ADVICE_IN_NOTEBOOK = 6, 2
@@ -52,7 +54,7 @@ def as_page(audit: Audit) -> str:
     str
         HTML.
     """
-    script = "\n" + "\n".join(asset(one) for one in PAGE_SCRIPTS)
+    script = "\n" + INDENTS_AND_COMMENTS.sub("", "\n".join(asset(one) for one in PAGE_SCRIPTS))
     further = list(page_sections(audit))
     labels = axis_labels(audit.verdict.about_confidence)
     return template(
@@ -100,7 +102,10 @@ def as_data(audit: Audit) -> str:
     data: dict[str, Any] = {
         "bins": audit.verdict.n_bins,
         "strategy": audit.verdict.strategy,
+        "kind": audit.kind,
         "confidence": audit.verdict.about_confidence,
+        "clustered": audit.n_clusters is not None,
+        "pooled": audit.verdict.notion == "classwise",
         "level": audit.verdict.level,
         "classes": classes,
         "groups": [{"column": column, "level": level} for column, level in groups],
@@ -134,9 +139,10 @@ def _nav(entries: Iterable[tuple[str, str]]) -> str:
 
 def _controls(audit: Audit) -> str:
     """The controls that this audit has a use for; the script fills and enables them."""
-    made = [_choice("strategy", "Bins of", {"uniform": "equal width", "quantile": "equal counts"}), BINS_SLIDER]
+    made = [_choice("strategy", "Bins", BINS_IN_WORDS), BINS_SLIDER]
     if any(one.class_name is not None for one in audit.slices):
-        made.append(_select("class", "Class", ALL_CLASSES_IN_WORDS.get(audit.verdict.notion, "all together")))
+        title = "Label" if audit.kind == "multilabel" else "Class"
+        made.append(_select("class", title, ALL_CLASSES_IN_WORDS.get(audit.verdict.notion, "all together")))
     if any(one.column is not None for one in audit.slices):
         made.append(_select("group", "Subgroup", "all rows"))
     if any(one.stage == "after" for one in audit.slices):
@@ -150,7 +156,8 @@ def _controls(audit: Audit) -> str:
     )
     made.append(f'<fieldset class="layers"><legend>Show</legend>{boxes}</fieldset>')
     return (
-        f'<div id="controls" class="script" role="group" aria-label="What to look at">{"".join(made)}'
+        '<div id="controls" class="script" role="group" aria-label="What to look at" aria-describedby="controls-why">'
+        f'{"".join(made)}<p class="quiet" id="controls-why" hidden></p>'
         '<button type="button" id="reset">Reset</button></div>'
     )
 
@@ -175,12 +182,16 @@ def _live(audit: Audit) -> str:
     left = f'<p class="quiet">{text(audit.left_out)}</p>' if audit.left_out else ""
     if audit.n_clusters is not None:
         left += f'<p class="quiet">{CLUSTERS_NOT_ALLOWED_FOR.format(n=count(audit.n_clusters))}</p>'
-    return template("live", of_bins=_entries(NUMBERS_OF_BINS), of_rows=_entries(NUMBERS_OF_ROWS), left_out=left)
+    floor = {"chance": number(audit.verdict.floor)}  # the script shows it for the bins of the answer
+    of_bins, of_rows = _entries(NUMBERS_OF_BINS, floor), _entries(NUMBERS_OF_ROWS, {})
+    return template("live", of_bins=of_bins, of_rows=of_rows, left_out=left)
 
 
-def _entries(found: Mapping[str, str]) -> str:
+def _entries(found: Mapping[str, str], values: Mapping[str, str]) -> str:
     return "".join(
-        f'<div><dt>{words} {why(key, words)}</dt><dd id="live-{key}"></dd></div>' for key, words in found.items()
+        f'<div><dt><span id="name-{key}">{words}</span> {why(key, words)}</dt>'
+        f'<dd id="live-{key}">{values.get(key, "")}</dd></div>'
+        for key, words in found.items()
     )
 
 
@@ -202,11 +213,9 @@ def as_cell(audit: Audit) -> str:
         A fragment of HTML.
     """
     found = audit.verdict
-    tone, mark = found.tone, mark_of(found)
-    badge = (
-        f'<span style="background:{COLOUR_OF_TONE[tone]};color:#fff;border-radius:4px;padding:2px 9px;font-weight:600">'
-        f"{mark} {text(found.label)}</span>"
-    )
+    short, _, example = found.headline.partition(". ")
+    style = f"background:{COLOUR_OF_TONE[found.tone]};color:#fff;border-radius:4px;padding:2px 9px;font-weight:600"
+    badge = f'<span style="{style}">{mark_of(found)} {text(short)}</span>'
     title = f"<strong>{name(audit.title)}</strong> · " if audit.title else ""
     lines = [*found.details()[:MAX_LINES_IN_NOTEBOOK], *audit.advice[:MAX_ADVICE_IN_NOTEBOOK]]
     said = "".join(f"<li>{text(line)}</li>" for line in lines)
@@ -218,7 +227,7 @@ def as_cell(audit: Audit) -> str:
         '<div style="display:flex;flex-wrap:wrap;gap:8px 28px;align-items:flex-start;max-width:1000px;line-height:1.4">'
         f'<div style="flex:1 1 380px;min-width:0;overflow-wrap:anywhere"><p style="margin:0 0 6px">{badge}</p>'
         f'<p style="margin:0 0 6px">{title}{rows(audit.n)}{clusters}{weighted}</p>'
-        f'<p style="margin:0 0 6px"><strong>{text(found.headline)}</strong></p>'
+        f'<p style="margin:0 0 6px"><strong>{text(example)}</strong></p>'
         f'<ul style="margin:0 0 8px;padding-left:18px">{said}</ul>{command}{_numbers(audit)}</div>'
         f'<div style="flex:0 0 auto">{picture}</div></div>'
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -17,9 +18,20 @@ from believable.report.html.tables import (
     tried_table,
     versus_table,
 )
-from believable.report.html.words import NOTIONS_IN_WORDS, count, name, number, percent, rows, span, template, text
+from believable.report.html.words import (
+    count,
+    name,
+    number,
+    percent,
+    prose,
+    rows,
+    span,
+    template,
+    text,
+    what_is_audited,
+)
 from believable.report.parts import Family, Measured
-from believable.report.verdicts import ECE_GUIDELINE, Verdict
+from believable.report.verdicts import Verdict
 from believable.report.wording import percents, short_name
 
 KEY_METRICS = ("ece", "sce", "tlce", "smece", "slope", "brier", "nll", "auc", "acc")
@@ -29,10 +41,23 @@ FAMILY_QUESTIONS: dict[Family, str] = {
     "discrimination": "Discrimination: can they distinguish cases?",
 }
 A_CONSTANT_IS_USELESS = "Always predicting the base rate is calibrated, and useless: look at both."
-KEYS_OF_SELECTION = "Computed in this page from 840 cells, without intervals; – is what cells cannot say."
+KEYS_OF_SELECTION = "Computed in this page from 840 cells, without intervals. – marks what they cannot tell."
 MARK_OF_TONE = {"good": "✓", "warn": "!", "bad": "✕", "unsure": "?"}
-MAX_EVIDENCE_LINES = 7
-GUIDELINE_STEPS = ", ".join(f"below {below:.2f} {word}" for word, below in ECE_GUIDELINE)
+MAX_EVIDENCE_LINES, MAX_SHARES = 7, 50
+TERMS_OF_SCORES = {
+    "x": "mean predicted probability",
+    "y": "observed frequency",
+    "below": "the scores over-predict",
+    "above": "they under-predict",
+    "marked": "over- or under-predicting",
+}
+TERMS_OF_CONFIDENCE = {
+    "x": "mean confidence",
+    "y": "accuracy",
+    "below": "the model is over-confident",
+    "above": "it is under-confident",
+    "marked": "over- or under-confident",
+}
 
 
 class PageSection(NamedTuple):
@@ -44,8 +69,8 @@ class PageSection(NamedTuple):
 
 
 def listed(sentences: Iterable[str], css: str = "") -> str:
-    """Sentences as a list."""
-    return f"<ul{f' class={css}' if css else ''}>{''.join(f'<li>{text(one)}</li>' for one in sentences)}</ul>"
+    """A list of sentences."""
+    return f"<ul{f' class={css}' if css else ''}>{''.join(f'<li>{prose(one)}</li>' for one in sentences)}</ul>"
 
 
 def facts(audit: Audit) -> str:
@@ -55,18 +80,18 @@ def facts(audit: Audit) -> str:
     if audit.weighted:
         said.append(f"weighted, worth {count(audit.effective_n)} rows of equal weight")
     if audit.kind == "binary" and audit.rates:
-        said.append(f"observed rate {percents(audit.rates[0], least=1)[0]}")
+        said.append(f"{'accuracy' if audit.pairs else 'observed rate'} {percents(audit.rates[0], least=1)[0]}")
     elif audit.kind == "multiclass":
         said.append(f"{len(audit.classes):,} classes")
     else:
         said.append(f"{len(audit.classes):,} independent labels")
     if audit.taken:
-        said.append(f"columns: {name(audit.taken)}")
+        said.append(f"read: {name(audit.taken)}")
     return " · ".join(said)
 
 
 def mark_of(found: Verdict) -> str:
-    """A sign beside the colour."""
+    """A sign that says what the colour says."""
     return "≈" if found.answer == "yes, as far as these data can tell" else MARK_OF_TONE[found.tone]
 
 
@@ -77,13 +102,13 @@ def answer(audit: Audit) -> str:
     return (
         f'<h2 id="verdict-title" class="badge {found.tone}"><span aria-hidden="true">{mark_of(found)}</span> '
         f"{text(short)}</h2>"
-        f'<span class="quiet">about {NOTIONS_IN_WORDS.get(found.notion, text(found.notion))}</span>'
-        f'<p class="lead">{text(example)}</p>{_what_to_do(audit)}'
+        f'<span class="quiet">Audited: {what_is_audited(audit)}</span>'
+        f'<p class="lead">{prose(example)}</p>{_what_to_do(audit)}'
     )
 
 
 def evidence(audit: Audit) -> str:
-    """What the answer rests on."""
+    """The evidence for the answer; what is beyond the first lines is folded."""
     lines, more = audit.verdict.details(), ""
     if len(lines) > MAX_EVIDENCE_LINES:
         lines, hidden = lines[: MAX_EVIDENCE_LINES - 1], lines[MAX_EVIDENCE_LINES - 1 :]
@@ -102,7 +127,7 @@ def _what_to_do(audit: Audit) -> str:
             '<button type="button" id="copy-command" class="script">Copy</button> '
             '<span role="status" id="command-said"></span></p>'
         )
-    return f"<h3>What to do</h3><p>{text(audit.advice[0])}</p>{command}"
+    return f"<h3>What to do</h3><p>{prose(audit.advice[0])}</p>{command}"
 
 
 # --- the key numbers of the first screen ------------------------------------------------------------------------------
@@ -118,12 +143,13 @@ def key_numbers(audit: Audit) -> str:
         shared = scale_of([end for one in found if not _is_inside(one) for end in (one.value, one.high, one.q95)])
         items = "".join(_key_number(one, shared) for one in found)
         note = f'<p class="quiet">{A_CONSTANT_IS_USELESS}</p>' if family == "discrimination" else ""
-        blocks.append(f'<h3>{heading}</h3><ul class="keys">{items}</ul>{note}')
+        blocks.append(f'<div class="{family}"><h3>{heading}</h3><ul class="keys">{items}</ul>{note}</div>')
     level = percent(audit.verdict.level)
     legend = template("legend", level=level, interval=why("interval", "interval"), floor=why("floor", "noise floor"))
     return (
         f'<h2 id="numbers-title">Key numbers<bdi id="keys-of"></bdi></h2>'
-        f'<p class="quiet" id="keys-note" hidden>{KEYS_OF_SELECTION}</p>{legend}{"".join(blocks)}'
+        f'<p class="quiet" id="keys-note" hidden>{KEYS_OF_SELECTION}</p>{legend}'
+        f'<div class="families">{"".join(blocks)}</div>'
     )
 
 
@@ -143,7 +169,7 @@ def _key_number(one: Measured, shared: tuple[float, float]) -> str:
         target = one.best
         scale = scale_of([one.value, one.low, one.high, one.q95, one.floor, target])
     title = short_name(one.alias, one.name)
-    said = [] if one.low is None else [span(one.low, one.high)]
+    said = [] if one.low is None or math.isinf(one.low) else [span(one.low, one.high)]
     if one.floor is not None:
         said.append(f"{'if calibrated' if one.family == 'score' else 'noise floor'} {number(one.floor)}")
     if target is not None:
@@ -164,7 +190,7 @@ def _key_number(one: Measured, shared: tuple[float, float]) -> str:
 
 def page_sections(audit: Audit) -> Iterator[PageSection]:
     """Everything below the first screen that has something to say."""
-    if audit.advice or audit.caveats or audit.notes:
+    if audit.advice[1:] or audit.caveats or audit.notes:
         yield PageSection("do", "Advice and notes", _advice_and_notes(audit))
     yield PageSection("fix", "Recalibration", _fix(audit))
     if audit.parts:
@@ -176,14 +202,14 @@ def page_sections(audit: Audit) -> Iterator[PageSection]:
         yield PageSection("compared", "Comparison", body)
     yield PageSection("table", "Reliability table", _table(audit))
     yield PageSection("all", "All numbers", metrics_table(audit))
-    yield PageSection(
-        "read", "How to read this page", template("reading", level=percent(audit.verdict.level), steps=GUIDELINE_STEPS)
-    )
-    yield PageSection("from", "Where it comes from", _provenance(audit))
+    terms = TERMS_OF_CONFIDENCE if audit.verdict.about_confidence else TERMS_OF_SCORES
+    reading = template("reading", level=percent(audit.verdict.level), **terms)
+    yield PageSection("read", "How to read this page", reading)
+    yield PageSection("from", "About the data", _provenance(audit))
 
 
 def _advice_and_notes(audit: Audit) -> str:
-    blocks = [f"<div><h3>What to do</h3>{listed(audit.advice)}</div>"] if audit.advice else []
+    blocks = [f"<div><h3>What else to do</h3>{listed(audit.advice[1:])}</div>"] if audit.advice[1:] else []
     if audit.caveats:
         blocks.append(f"<div><h3>Keep in mind</h3>{listed(audit.caveats)}</div>")
     if audit.notes:
@@ -195,11 +221,12 @@ def _fix(audit: Audit) -> str:
     fix = audit.fix
     if fix is None:
         return f"<p>No recalibration was tried: {text(audit.no_fix) or 'it was not requested'}.</p>"
-    body = [f'<p class="lead">{text(fix.advice)}</p>', changes_table(audit)]
+    told = any(fix.advice in one for one in audit.advice)
+    body = [changes_table(audit)] if told else [f'<p class="lead">{prose(fix.advice)}</p>', changes_table(audit)]
     if fix.refinement:
-        body.append(f"<p>{text(fix.refinement[:1].upper() + fix.refinement[1:])}.</p>")
+        body.append(f"<p>{prose(fix.refinement[:1].upper() + fix.refinement[1:])}.</p>")
     if fix.tried:  # the words above and the table may be of different rows
-        body.append(f"<p>{text(fix.rows)}</p>")
+        body.append(f"<p>{prose(fix.rows)}</p>")
     if fix.map is not None:
         body.append(template("map"))
     if fix.tried:
@@ -211,19 +238,7 @@ def _classes(audit: Audit) -> str:
     shown = len(audit.parts)
     word = "label" if audit.kind == "multilabel" else "class"
     many = "" if shown == audit.n_parts else f" Of {audit.n_parts:,}, the {shown:,} that look worst."
-    notions = [one for one in audit.metrics if one.alias in ("ece", "sce", "tlce")]
-    side = ""
-    if len(notions) > 1:
-        scale = scale_of([end for one in notions for end in (one.value, one.high, one.q95)])
-        cards = "".join(
-            f"<li><strong>{text(short_name(one.alias, one.name))}</strong> {why(one.alias, one.alias)} "
-            f"<b>{number(one.value)}</b>{bar(one.value, one.low, one.high, one.floor, one.q95, scale)}"
-            f"<small>{NOTIONS_IN_WORDS.get(one.notion, text(one.notion))}; {text(one.bins)}; "
-            f"{span(one.low, one.high)}; noise floor {number(one.floor)}</small></li>"
-            for one in notions
-        )
-        side = f'<h3>Side by side</h3><ul class="notions">{cards}</ul>'
-    return f"{side}<h3>Each {word} by itself</h3>{_small_ones('classes', word)}" + parts_table(
+    return _small_ones("classes", word) + parts_table(
         audit.parts,
         word.capitalize(),
         f"Worst first.{many} Rows: those that have the {word}.",
@@ -240,43 +255,37 @@ def _subgroups(audit: Audit) -> str:
         else f"None of {len(audit.subgroups)} subgroups is miscalibrated beyond noise."
     )
     return f"<p>{said}</p>{_small_ones('groups', 'subgroup')}" + parts_table(
-        audit.subgroups, "Subgroup", "Subgroups.", audit.verdict.bins, audit.verdict.level
+        audit.subgroups, "Subgroup", "Each subgroup by itself.", audit.verdict.bins, audit.verdict.level
     )
 
 
 def _small_ones(key: str, word: str) -> str:
     """Where the script puts a small diagram of each."""
-    words = f"A small diagram of each {word}"
-    return f'<div class="small-ones script" id="small-{key}" role="group" aria-label="{words}"></div>'
+    words = f"Choose a {word} to see it in the diagram and the key numbers above."
+    return (
+        f'<p class="quiet script hint" id="choose-{key}">{words}</p>'
+        f'<div class="small-ones script" id="small-{key}" role="group" aria-labelledby="choose-{key}"></div>'
+    )
 
 
 def _table(audit: Audit) -> str:
-    return f'<p class="script quiet" id="bins-words"></p>{bins_table(audit)}'
+    hint = '<p class="script quiet hint">The table follows the controls of the diagram.</p>'
+    return f"{hint}{bins_table(audit)}"
 
 
 def _provenance(audit: Audit) -> str:
-    facts = [
-        ("Title", name(audit.title) if audit.title else "none"),
-        ("Date", text(audit.made_on)),
-        ("Read", name(audit.taken) if audit.taken else "arrays"),
-    ]
-    facts += [("Kind", text(audit.kind)), ("Rows", count(audit.n))]
+    """What the head of the page does not say about the data."""
+    facts = [("Kind", f"{text(audit.kind)}{'' if audit.taken else ', from arrays'}")]
     dropped = [f"{name(reason)}: {count(n)}" for reason, n in audit.dropped.items()]
     facts.append(("Rows left out", "; ".join(dropped) or "none"))
-    worth = f"yes: worth {count(audit.effective_n)} rows of equal weight" if audit.weighted else "no"
-    facts += [("Weights", worth), ("Clusters", "none named" if audit.n_clusters is None else count(audit.n_clusters))]
+    facts.append(("Weights", "yes" if audit.weighted else "none"))
+    facts.append(("Clusters", "none named" if audit.n_clusters is None else "named"))
     if audit.left_out:
         facts.append(("Not in this page", text(audit.left_out)))
-    shares = "; ".join(
-        f"{name(one)}: {100 * rate:.3g} %" for one, rate in list(zip(_counted(audit), audit.rates, strict=False))[:50]
-    )
-    facts += [
-        ("Shares", shares),
-        ("Headline bins", text(audit.verdict.bins)),
-        ("Made by", f"believable {text(audit.package)}"),
-    ]
+    if audit.kind != "binary":
+        shares = list(zip(audit.classes, audit.rates, strict=False))[:MAX_SHARES]
+        shown = "; ".join(f"{name(one)}: {100 * rate:.3g} %" for one, rate in shares)
+        facts.append(("Labels" if audit.kind == "multilabel" else "Classes", shown))
+    elif not audit.pairs:
+        facts.append(("Event", name(audit.classes[-1])))
     return f"<dl>{''.join(f'<dt>{title}</dt><dd>{words}</dd>' for title, words in facts)}</dl>"
-
-
-def _counted(audit: Audit) -> tuple[str, ...]:
-    return audit.classes[-1:] if audit.kind == "binary" else audit.classes

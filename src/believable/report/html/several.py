@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from believable.report.document import Audit
 from believable.report.html.page import axis_labels
 from believable.report.html.sections import listed, mark_of
-from believable.report.html.svg import diagram_of_several
-from believable.report.html.words import asset, name, rows, template, text
+from believable.report.html.svg import diagram_of_several, mark_of_model
+from believable.report.html.tables import bins_table
+from believable.report.html.words import asset, name, percent, prose, rows, template, text, what_is_audited
 from believable.report.several import Audits
+
+MOST_ADVISED_AT_ONCE = 3  # more would push the answers off the first screen
 
 
 def as_page_of_several(audits: Audits) -> str:
     """Return several audits as one self-contained page, which needs no script."""
     best = audits.best
-    pictures = [(audit.title, audit.table) for audit in audits]
-    heading, *body = audits.rows()
-    head = "".join(f'<th scope="col">{name(cell) if cell else ""}</th>' for cell in heading)
-    lines = "".join(
-        f'<tr><th scope="row" class="name">{text(first)}</th>{"".join(f"<td>{text(cell)}</td>" for cell in cells)}</tr>'
-        for first, *cells in body
+    at_once = len(audits) <= MOST_ADVISED_AT_ONCE
+    others = (
+        "" if at_once else "".join(f"<div>{_title(i, one)}{_advice(one)}</div>" for i, one in enumerate(audits) if i)
     )
     return template(
         "models",
@@ -25,31 +26,63 @@ def as_page_of_several(audits: Audits) -> str:
         css=asset("page.css"),
         made_on=text(best.made_on),
         count=str(len(audits)),
-        facts=f"{rows(best.n)} · {text(best.verdict.bins)}",
-        answers="".join(_answer(audits, i) for i in range(len(audits))),
-        picture=diagram_of_several(pictures, *axis_labels(best.verdict.about_confidence)),
-        legend="".join(
-            f'<li><i class="model m{i}" aria-hidden="true"></i> {name(audit.title)}</li>'
+        facts=f"{rows(best.n)} · {text(best.verdict.bins)} · audited: {what_is_audited(best)}",
+        nav='<a href="#do">What to do</a> ' if others else "",
+        score=text(audits.score),
+        answers="".join(_answer(i, audit, at_once) for i, audit in enumerate(audits)),
+        advice="" if at_once else f"<h3>What to do with {name(best.title)}</h3>{_advice(best)}",
+        picture=diagram_of_several(
+            [(audit.title, audit.table) for audit in audits], *axis_labels(best.verdict.about_confidence)
+        ),
+        legend="".join(f"<li>{mark_of_model(i)} {name(audit.title)}</li>" for i, audit in enumerate(audits)),
+        ranking=f"<p>{prose(' '.join(audits.ranking))}</p>",
+        table=_side_by_side(audits),
+        others=template("others", advice=others) if others else "",
+        evidence="".join(
+            f"<details><summary>{mark_of_model(i)} {name(audit.title)}: {text(audit.verdict.label)}</summary>"
+            f"{listed([*audit.verdict.details(), *audit.caveats])}{bins_table(audit, key='')}</details>"
             for i, audit in enumerate(audits)
         ),
-        ranking=listed(audits.ranking),
-        table=f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>",
-        evidence="".join(
-            f"<details><summary>{name(audit.title)}: {text(audit.verdict.label)}</summary>"
-            f"{listed([*audit.verdict.details(), *audit.caveats])}</details>"
-            for audit in audits
-        ),
     )
 
 
-def _answer(audits: Audits, i: int) -> str:
-    audit = audits[i]
+def _title(i: int, audit: Audit) -> str:
+    return f"<h3>{mark_of_model(i)} {name(audit.title)}</h3>"
+
+
+def _answer(i: int, audit: Audit, advised: bool) -> str:
     found = audit.verdict
     short, _, example = found.headline.partition(". ")
-    advice = f"<p>{text(audit.advice[0])}</p>" if audit.advice else ""
-    command = f'<p class="command"><code>{text(audit.command)}</code></p>' if audit.command else ""
     return (
-        f'<li><h3><i class="model m{i}" aria-hidden="true"></i> {name(audit.title)}</h3>'
-        f'<p><span class="badge {found.tone}"><span aria-hidden="true">{mark_of(found)}</span> {text(short)}</span> '
-        f"<strong>{text(example)}</strong></p>{advice}{command}</li>"
+        f'<li>{_title(i, audit)}<span class="badge {found.tone}"><span aria-hidden="true">{mark_of(found)}</span> '
+        f'{text(short)}</span><p class="lead">{prose(example)}</p>{_advice(audit) if advised else ""}</li>'
     )
+
+
+def _advice(audit: Audit) -> str:
+    """What to do, with the line to copy."""
+    if not audit.advice:
+        return "<p>Nothing.</p>"
+    command = f'<p class="command"><code>{text(audit.command)}</code></p>' if audit.command else ""
+    return f"<p>{prose(audit.advice[0])}</p>{command}"
+
+
+def _side_by_side(audits: Audits) -> str:
+    heading, *body = audits.rows()
+    head = "".join(f'<th scope="col">{mark_of_model(i)} {name(title)}</th>' for i, title in enumerate(heading[1:]))
+    lines = "".join(
+        f'<tr><th scope="row">{text(first[:1].upper() + first[1:])}</th>{"".join(map(_cell, cells))}</tr>'
+        for first, *cells in body
+    )
+    level = percent(audits.best.verdict.level)
+    return (
+        f'<table class="several"><caption><span>Values, with {level} intervals below them.</span></caption>'
+        f"<thead><tr><td></td>{head}</tr></thead><tbody>{lines}</tbody></table>"
+    )
+
+
+def _cell(words: str) -> str:
+    """A value, and below it the interval that follows in brackets."""
+    value, _, interval = words.partition(" (")
+    below = f"<small>{text(interval.removesuffix(')').replace(' … ', ' to '))}</small>" if interval else ""
+    return f"<td>{prose(value)}{below}</td>"

@@ -239,7 +239,8 @@ const Statistic = (() => {
   function scores(cells) {
     const total = sum(cells.w);
     const p = cells.wp.map((wp, i) => Math.min(Math.max(wp / cells.w[i], 1e-12), 1 - 1e-12));
-    const loss = (i) => -cells.wy[i] * Math.log(p[i]) - (cells.w[i] - cells.wy[i]) * Math.log1p(-p[i]);
+    const impossible = (i) => (cells.index[i] === 0 ? cells.wy[i] : cells.index[i] > N_CELLS ? cells.w[i] - cells.wy[i] : 0);
+    const loss = (i) => (impossible(i) > 0 ? Infinity : -cells.wy[i] * Math.log(p[i]) - (cells.w[i] - cells.wy[i]) * Math.log1p(-p[i]));
     const square = (i) => cells.wy[i] * (1 - p[i]) ** 2 + (cells.w[i] - cells.wy[i]) * p[i] ** 2;
     const all = [...p.keys()];
     return { brier: sum(all.map(square)) / total, nll: sum(all.map(loss)) / total, auc: auc(cells), slope: slope(cells, p) };

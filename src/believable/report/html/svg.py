@@ -47,7 +47,7 @@ def bar(
     """A number as a dot, its interval as a line, and its noise floor as a tick and a shade.
 
     Positions are shares of the width, so that the picture fits wherever it is put. `target` is marked by a dotted line:
-    the right value of a number whose right value lies inside the scale.
+    the right value of a number whose right value lies inside the scale. An infinite value is not drawn.
     """
     start, end = scale
 
@@ -63,9 +63,9 @@ def bar(
         drawn.append(f'<line class="target" x1="{at(target)}" x2="{at(target)}" y1="0" y2="100%"/>')
     if floor is not None:
         drawn.append(f'<line class="floor" x1="{at(floor)}" x2="{at(floor)}" y1="8%" y2="92%"/>')
-    if low is not None and high is not None:
+    if low is not None and high is not None and not (math.isinf(low) and low == high):
         drawn.append(f'<line class="interval" x1="{at(low)}" x2="{at(high)}" y1="50%" y2="50%"/>')
-    if value is not None and not math.isnan(value):
+    if value is not None and math.isfinite(value):
         drawn.append(f'<circle class="dot" cx="{at(value)}" cy="50%" r="4.5"/>')
     return f'<svg class="bar" aria-hidden="true">{"".join(drawn)}</svg>'
 
@@ -120,6 +120,12 @@ def diagram(table: Sequence[Bin], x_label: str, y_label: str, size: int = 260) -
     )
 
 
+def mark_of_model(i: int) -> str:
+    """The shape and colour of a model, for a legend."""
+    shape = MARK_SHAPES[i % len(MARK_SHAPES)]
+    return f'<svg class="icon model m{i}" viewBox="-7 -7 14 14" aria-hidden="true"><path d="{shape}"/></svg>'
+
+
 def diagram_of_several(models: Sequence[tuple[str, Sequence[Bin]]], x_label: str, y_label: str, size: int = 400) -> str:
     """The reliability tables of several models in one picture: a line, a colour and a shape for each."""
     left, top, foot = 46, 8, 40
@@ -154,11 +160,19 @@ def diagram_of_several(models: Sequence[tuple[str, Sequence[Bin]]], x_label: str
         f"{text(y_label)}</text>"
     )
     width, height = left + size + 12, bottom + foot
-    said = ", ".join(model for model, _ in models)
+    said = "; ".join(f"{model}, {_ends_of(table)}" for model, table in models)
+    words = f"Reliability diagram. {said}. The evidence has a table for each model."
     return (
         f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
-        f'aria-label="Reliability diagram of {text(said)}"><g class="grid">{"".join(grid)}</g>{"".join(drawn)}</svg>'
+        f'aria-label="{text(words)}"><g class="grid">{"".join(grid)}</g>{"".join(drawn)}</svg>'
     )
+
+
+def _ends_of(table: Sequence[Bin]) -> str:
+    """The lowest and the highest bin in words."""
+    used = [row for row in table if row.n]
+    said = (f"predicted {share(row.conf)}, observed {share(row.acc)}" for row in (used[0], used[-1]))
+    return " to ".join(dict.fromkeys(said))
 
 
 def _density(row: Bin) -> float:

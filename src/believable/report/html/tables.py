@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from believable.metrics import find_metric
+from believable.recalibrate.facts import ALIASES, in_words
 from believable.report.document import Audit
 from believable.report.html.explanations import why
 from believable.report.html.svg import bar, scale_of
@@ -22,7 +23,8 @@ from believable.report.html.words import (
     span_of_shares,
     text,
 )
-from believable.report.parts import Part
+from believable.report.parts import Bin, Part
+from believable.report.verdicts import Verdict
 from believable.report.wording import short_name
 
 NOTIONS_IN_TABLE = {
@@ -37,7 +39,11 @@ MARKS_OF_DIRECTIONS = {
     "under-predicts": ("▲", "low"),
     "under-confident": ("▲", "low"),
 }
-FAMILIES_IN_TABLE = {"calibration": "calibration", "score": "both", "discrimination": "discrimination"}
+FAMILIES_IN_TABLE = {
+    "calibration": "calibration",
+    "score": "calibration and discrimination",
+    "discrimination": "discrimination",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +65,22 @@ class Cell:
 
 
 def of_number(value: float | None) -> Cell:
-    """A number."""
+    """A cell with a number."""
     return Cell(number(value), value)
 
 
 def of_share(value: float | None) -> Cell:
-    """An average prediction or an observed rate."""
+    """A cell with an average prediction or an observed rate."""
     return Cell(share(value), value)
 
 
 def of_count(value: float) -> Cell:
-    """A number of rows."""
+    """A cell with a number of rows."""
     return Cell(count(value), value)
 
 
 def of_words(words: str) -> Cell:
-    """Words of our own."""
+    """A cell with words of our own."""
     return Cell(text(words), words, "words")
 
 
@@ -106,14 +112,14 @@ def _cell(cell: Cell, column: int) -> str:
 
 
 def metrics_table(audit: Audit) -> str:
-    """Every metric."""
+    """The table of all metrics."""
     level = percent(audit.verdict.level)
     columns = (
         Column("Number", False),
         Column("Value"),
         Column(f"{level} interval", why="interval"),
         Column("Noise floor", why="floor"),
-        Column("19 in 20 below"),
+        Column("95th percentile of noise"),
         Column("p", why="p"),
         Column("Best value"),
         Column("Bins", False),
@@ -142,7 +148,7 @@ def metrics_table(audit: Audit) -> str:
 
 
 def parts_table(parts: Sequence[Part], what: str, caption: str, bins: str, level: float) -> str:
-    """Classes or subgroups: which way they are miscalibrated, and by how much."""
+    """The table of classes or subgroups: which way they are miscalibrated, and by how much."""
     groups = any(part.column for part in parts)
     scale = scale_of([bound for part in parts for bound in (part.ece, part.high, part.floor)])
     columns = [
@@ -151,7 +157,7 @@ def parts_table(parts: Sequence[Part], what: str, caption: str, bins: str, level
         Column("Average prediction", why="mean"),
         Column("Observed rate", why="base"),
         Column("ECE", why="ece"),
-        Column(f"0 to {scale[1]:g}", False, why="floor"),
+        Column(f"ECE from 0 to {scale[1]:g}", False, why="floor"),
         Column(f"{percent(level)} interval", why="interval"),
         Column("Noise floor"),
         Column("Adjusted p", why="p"),
@@ -191,15 +197,19 @@ def _way(part: Part) -> str:
     return f'<strong class="{css}">{mark} {text(words)}</strong>'
 
 
-def bins_table(audit: Audit) -> str:
-    """The bins; the script puts those of the chosen bins, class and subgroup in their place."""
+def bins_table(audit: Audit, key: str = "bins-table") -> str:
+    """The table of bins; the script puts those of the chosen bins, class and subgroup in their place.
+
+    Without a key, on the page of several models, nothing is explained and the caption names the model.
+    """
+    confidence = audit.verdict.about_confidence
     columns = (
-        Column("Scores", False),
+        Column("Confidences" if confidence else "Scores", False),
         Column("Rows"),
-        Column("Average prediction", why="mean"),
-        Column("Observed rate", why="base"),
+        Column("Average confidence" if confidence else "Average prediction", why="mean" if key else ""),
+        Column("Accuracy" if confidence else "Observed rate", why="base" if key else ""),
         Column("Gap"),
-        Column(f"{percent(audit.verdict.level)} interval", why="interval"),
+        Column(f"{percent(audit.verdict.level)} interval", why="interval" if key else ""),
         Column("Reading", False),
     )
     rows = []
@@ -214,15 +224,26 @@ def bins_table(audit: Audit) -> str:
                 of_share(row.acc),
                 of_number(row.acc - row.conf),
                 Cell(span_of_shares(row.low, row.high), row.low),
-                of_words(audit.verdict.way_of(row.start, row.end, row.conf > row.acc) or "may be noise"),
+                of_words(_reading(audit.verdict, row)),
             )
         )
-    caption = f"Average predictions and observed rates in {audit.verdict.bins}; empty bins are left out."
-    return table(caption, columns, rows, "bins-table")
+    caption = f"{'All rows' if key else audit.title}, in {audit.verdict.bins}; empty bins are left out."
+    return table(caption, columns, rows, key)
+
+
+def _reading(verdict: Verdict, row: Bin) -> str:
+    """Which way a bin is wrong: it overlaps a range that surely is, and its own interval misses the diagonal."""
+    if row.conf is None or row.acc is None or row.low is None or row.high is None or row.low <= row.conf <= row.high:
+        return "may be noise"
+    over = row.conf > row.acc
+    for one in verdict.ranges:
+        if one.over == over and max(one.low, row.start) < min(one.high, row.end):
+            return verdict.way_of(one.low, one.high, over)
+    return "may be noise"
 
 
 def tried_table(audit: Audit) -> str:
-    """The recalibrators that were compared."""
+    """The table of the recalibrators that were compared."""
     if audit.fix is None or not audit.fix.tried:
         return ""
     bins = audit.fix.bins
@@ -236,14 +257,25 @@ def tried_table(audit: Audit) -> str:
     )
     rows = []
     for one in audit.fix.tried:
-        title = text(one.name.replace("_", " ")) + (" <strong>✓ chosen</strong>" if one.chosen else "")
+        title = text(_recalibrator(one.name)) + (" <strong>✓ chosen</strong>" if one.chosen else "")
         numbers = (of_number(value) for value in (one.log_loss, one.brier, one.ece, one.gain))
         rows.append((Cell(title, one.name, "name"), *numbers, Cell(span(one.gain_low, one.gain_high), one.gain_low)))
     return table(f"Recalibrators compared, on rows they were not fitted on. ECE in {bins}.", columns, rows)
 
 
+def _recalibrator(alias: str) -> str:
+    if alias == "nothing":
+        return "None: the scores as they are"
+    said = in_words(ALIASES[alias]) if alias in ALIASES else alias.replace("_", " ")
+    return _capital(said)
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
 def changes_table(audit: Audit) -> str:
-    """What the fix changes."""
+    """The table of what recalibration changes."""
     if audit.fix is None or not audit.fix.changes:
         return ""
     columns = (
@@ -255,7 +287,7 @@ def changes_table(audit: Audit) -> str:
     )
     rows = [
         (
-            Cell(text(f"{one.name} ({audit.fix.bins})" if one.name == "ECE" else one.name), one.name, "name"),
+            Cell(text(f"ECE ({audit.fix.bins})" if one.name == "ECE" else _capital(one.name)), one.name, "name"),
             of_number(one.before),
             of_number(one.after),
             of_number(one.gain),
@@ -267,7 +299,7 @@ def changes_table(audit: Audit) -> str:
 
 
 def versus_table(audit: Audit) -> str:
-    """These predictions beside others."""
+    """The table that compares these predictions with others."""
     columns = (
         Column("Number", False),
         Column("This model"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Callable
 from importlib.resources import files
 from string import Template
 
+from believable.report.document import Audit
 from believable.report.parts import SMALLEST_COMPARISON_P
 from believable.report.wording import digits_apart
 
@@ -22,6 +24,7 @@ NOTIONS_IN_WORDS = {
     "top_label": "the probability of the predicted class, by predicted class",
     "classwise": "the probability of each class",
 }
+NUMBERS_WITH_SIGNS = re.compile(r"(?<=\d) %|(?<=\bp) (?:&lt;|=) (?=\d)")
 
 
 def asset(name: str) -> str:
@@ -37,6 +40,20 @@ def template(key: str, **words: str) -> str:
 def text(words: object) -> str:
     """Text, escaped for elements and for attributes in double quotes."""
     return html.escape(str(words).translate(CONTROL_CHARACTERS).encode("utf-8", "replace").decode("utf-8"), quote=True)
+
+
+def prose(words: str) -> str:
+    """A sentence, escaped, in which "94 %" and "p < 0.005" stay on one line."""
+    return NUMBERS_WITH_SIGNS.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), text(words))
+
+
+def what_is_audited(audit: Audit) -> str:
+    """Which probabilities the answer is about."""
+    if audit.pairs:
+        return "the confidence that an answer is right"
+    if audit.kind == "multilabel":
+        return "the probability of each label"
+    return NOTIONS_IN_WORDS.get(audit.verdict.notion, text(audit.verdict.notion))
 
 
 def name(words: str) -> str:
@@ -75,7 +92,7 @@ def span_of_shares(low: float | None, high: float | None) -> str:
 
 def _ends(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:
     """As they are shown by themselves, or with the digits it takes to tell them apart."""
-    if low is None or high is None:
+    if low is None or high is None or (math.isinf(low) and low == high):
         return NO_NUMBER
     digits = digits_apart(low, high)
     if digits == 4:
@@ -94,7 +111,7 @@ def rows(value: int) -> str:
 
 
 def chance(p_value: float | None) -> str:
-    """A p-value."""
+    """A p-value, or that it is below 0.001."""
     if p_value is None:
         return NO_NUMBER
     return "&lt; 0.001" if p_value < 0.001 else f"{p_value:.3f}"
@@ -106,10 +123,10 @@ def compared_chance(p_value: float) -> str:
 
 
 def percent(level: float) -> str:
-    """The level of an interval."""
+    """The level of an interval, as a percentage."""
     return f"{100 * level:.4g} %"
 
 
 def sentence(words: str) -> str:
-    """With a capital and a full stop."""
+    """A sentence with a capital and a full stop."""
     return f"{words[:1].upper()}{words[1:]}" + ("" if words.endswith((".", "!", "?")) else ".")
