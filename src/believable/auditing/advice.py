@@ -68,6 +68,8 @@ def caveats(facts: AuditFacts) -> tuple[str, ...]:
 
 def _more_data(facts: AuditFacts) -> str:
     needed = facts.verdict.needed
+    if facts.verdict.answer == "not enough data":  # the headline says how much would do
+        return "Collect more labelled data, then audit again."
     return f"Collect more labelled data: about {needed} would tell good calibration from poor." if needed else ""
 
 

@@ -221,7 +221,7 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
         subgroups=found,
         dropped=extras.dropped,
     )
-    sums = source.sums
+    sums, line = source.sums, MULTILABEL_COMMAND if source.kind == "multilabel" else extras.command
     return Audit(
         title=extras.title,
         taken=extras.taken,
@@ -248,9 +248,7 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
         advice=advice(facts),
         caveats=(*recalibrated.caveats, *caveats(facts)),
         notes=(*extras.notes, *([coarse] if coarse else [])),
-        command=_command(
-            MULTILABEL_COMMAND if source.kind == "multilabel" else extras.command, judged, recalibrated.fix
-        ),
+        command=_command(line, judged, recalibrated.fix),
         made_on=date.today().isoformat(),
         slices=slices,
         left_out=not_shown,

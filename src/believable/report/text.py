@@ -199,7 +199,7 @@ def table_rows(audit: Audit) -> list[list[str]]:
             table.append([*row, "", "", "", ""])
             continue
         digits, ends = _ends(one.low, one.high)
-        way = audit.verdict.way_of(one.start, one.end, one.conf > one.acc)
+        way = audit.verdict.way_of(one)
         table.append([*row, shown(one.conf, digits), shown(one.acc, digits), ends, way])
     return table
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import html
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from believable._check import renamed_attribute
 from believable.report.wording import digits_apart, percents, shown
+
+if TYPE_CHECKING:
+    from believable.report.parts import Bin
 
 ECE_GUIDELINE = (("excellent", 0.05), ("good", 0.10), ("moderate", 0.15))  # an ECE below this limit; otherwise poor
 Grade = Literal["excellent", "good", "moderate", "poor"]
@@ -257,14 +260,26 @@ class Verdict:
             return ""
         return f"{self.rows_needed:,} {'rows' if self.n_clusters is None else 'clusters'}"
 
-    def way_of(self, low: float, high: float, over: bool) -> str:
-        """Return the direction of the error of a bin that lies in a range that is certainly wrong; otherwise ""."""
-        for one in self.ranges:
-            if one.low - 1e-9 <= low and high <= one.high + 1e-9 and over == one.over:
-                if self.about_confidence:
-                    return "over-confident" if over else "under-confident"
-                return "over-predicts" if over else "under-predicts"
-        return ""
+    def way_of(self, row: Bin) -> str:
+        """Return the direction of the error of a bin, or "" if it may be noise.
+
+        A bin is wrong if it overlaps a range that certainly is, in the same direction, and its own interval leaves out
+        the average prediction.
+        """
+        if (
+            row.conf is None
+            or row.acc is None
+            or row.low is None
+            or row.high is None
+            or row.low <= row.conf <= row.high
+        ):
+            return ""
+        over = row.conf > row.acc
+        if not any(one.over == over and max(one.low, row.start) < min(one.high, row.end) for one in self.ranges):
+            return ""
+        if self.about_confidence:
+            return "over-confident" if over else "under-confident"
+        return "over-predicts" if over else "under-predicts"
 
     @property
     def headline(self) -> str:

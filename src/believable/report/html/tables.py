@@ -23,8 +23,7 @@ from believable.report.html.words import (
     span_of_shares,
     text,
 )
-from believable.report.parts import Bin, Part
-from believable.report.verdicts import Verdict
+from believable.report.parts import Part
 from believable.report.wording import short_name
 
 NOTIONS_IN_TABLE = {
@@ -224,22 +223,11 @@ def bins_table(audit: Audit, key: str = "bins-table") -> str:
                 of_share(row.acc),
                 of_number(row.acc - row.conf),
                 Cell(span_of_shares(row.low, row.high), row.low),
-                of_words(_reading(audit.verdict, row)),
+                of_words(audit.verdict.way_of(row) or "may be noise"),
             )
         )
     caption = f"{'All rows' if key else audit.title}, in {audit.verdict.bins}; empty bins are left out."
     return table(caption, columns, rows, key)
-
-
-def _reading(verdict: Verdict, row: Bin) -> str:
-    """Which way a bin is wrong: it overlaps a range that surely is, and its own interval misses the diagonal."""
-    if row.conf is None or row.acc is None or row.low is None or row.high is None or row.low <= row.conf <= row.high:
-        return "may be noise"
-    over = row.conf > row.acc
-    for one in verdict.ranges:
-        if one.over == over and max(one.low, row.start) < min(one.high, row.end):
-            return verdict.way_of(one.low, one.high, over)
-    return "may be noise"
 
 
 def tried_table(audit: Audit) -> str:
