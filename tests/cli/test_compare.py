@@ -98,10 +98,13 @@ def test_two_prefixes_of_one_file(run, folder, tmp_path):
         (["classes.csv", "./classes.csv", "--prob-prefix", "p_"], "classes.csv is named twice: name another file"),
         (["classes.csv", "--prob-prefix", "p_"], "(for classes, --prob-prefix one_ --prob-prefix other_)"),
         (["a.csv", "--prob", "p", "--prob", "p"], "p is compared with itself: name two different columns of a.csv"),
-        (["a.csv", "--prob", "p", "--prob-prefix", "p_"], "with --prob, or with --prob-prefix for classes, not with"),
-        (["a.csv", "b.csv", "--prob", "p", "--prob", "q", "--prob", "z"], "two models are compared"),
-        (["-", "-"], "the standard input is read once"),
-        (["-", "--prob", "p", "--prob", "q"], "the standard input is read once"),
+        (
+            ["a.csv", "--prob", "p", "--prob-prefix", "p_"],
+            "with --prob, or with --prob-prefix for classes, but not with",
+        ),
+        (["a.csv", "b.csv", "--prob", "p", "--prob", "q", "--prob", "z"], "only two models can be compared"),
+        (["-", "-"], "the standard input can be read only once"),
+        (["-", "--prob", "p", "--prob", "q"], "the standard input can be read only once"),
         (
             ["a.csv", "short.csv", "--prob", "p"],
             "a.csv has 400 rows and short.csv 100: a comparison needs the same rows",
@@ -118,7 +121,7 @@ def test_two_prefixes_of_one_file(run, folder, tmp_path):
         (["a.csv", "b.csv", "--level", "0"], "--level must lie strictly between 0 and 1"),
         (
             ["b.csv", "classes.csv"],
-            "the predictions differ in kind: b.csv one score per row and classes.csv a score for",
+            "the predictions differ in kind: b.csv has one score per row and classes.csv has a score for",
         ),
     ],
 )

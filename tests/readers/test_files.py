@@ -86,16 +86,16 @@ def test_columns_of_late_types(tmp_path):
 REFUSED = {
     "missing": (None, "there is no file"),
     "empty": ("", "is empty"),
-    "header": ("y,p\n", "has a header and no rows"),
+    "header": ("y,p\n", "has a header but no rows"),
     "unknown names": ("a,b\n1,0.5\n", "or for labels (y, label,"),
     "spaces": (" \n\n", "is empty"),
-    "old Mac": ("y,p\r1,0.5\r", "has lines that end in a carriage return alone"),
+    "old Mac": ("y,p\r1,0.5\r", "has lines that end in a carriage return only"),
     "long line": ("y,p\n1,0.5\n0,0.5,7\n", "has 3 fields at line 3, but 2 in its header"),
     "open quote": ('n,y,p\na,1,0.5\n"b,0,0.5\n', "has a quotation mark after line 2 that is never closed"),
     "long cells": ('n,y,p\n"a\nb",1,0.5\nc,0,x\n', "got the text 'x' at row 1 (line 4)"),
     "decimal commas": ('y,p\n1,"0,5"\n', "got the text '0,5' at row 0 (line 2); write decimals with a point"),
-    "no header": ("1,0.5\n0,0.1\n", "the first line must hold the names of the columns, got 1, 0.5"),
-    "no scores": ("y,b\n1,0.5\n", "no column has a name known for scores"),
+    "no header": ("1,0.5\n0,0.1\n", "the first line must be a header with the names of the columns, got 1, 0.5"),
+    "no scores": ("y,b\n1,0.5\n", "no column has one of the usual names for scores"),
     "two scores": ("y,p,score\n1,0.5,0.5\n", "several columns could be the scores: p, score; choose one with prob"),
     "null score": ("y,p\n1,0.5\n0,\n", "predictions must be finite, got NaN (missing) at row 1 (line 3)"),
     "nan score": ("y,p\n1,0.5\n0,nan\n", "got NaN (missing) at row 1 (line 3)"),
@@ -108,7 +108,7 @@ REFUSED = {
     "some percent": (
         "y,p\n1,0.5\n0,10%\n",
         "column 'p' must hold numbers, got the text '10%' at row 1 (line 3) but '0.5', without a percent sign, at row 0 "
-        "(line 2); if all are percentages, read them with percent=True",
+        "(line 2); if all of them are percentages, use percent=True",
     ),
     "percentages": (
         "y,p\n1,85\n0,10\n",
@@ -142,7 +142,9 @@ def test_other_bad_files(tmp_path):
     """Unknown endings and files that are not what they say."""
     path = tmp_path / "data.xlsx"
     path.write_text("x")
-    with pytest.raises(InputError, match=r"must end in \.csv, \.tsv, .* or \.\w+, or say what it is with format"):
+    with pytest.raises(
+        InputError, match=r"must end in \.csv, \.tsv, .* or \.\w+; otherwise name its format with format"
+    ):
         read_predictions(path)
     path = tmp_path / "data.parquet"
     path.write_text("not parquet")
@@ -194,8 +196,8 @@ def test_text_of_other_encodings_is_refused(tmp_path):
     for data, sentence in (
         (b"y,p,n\n1,0.5,a\n0,0.5,caf\xe9\n", "is not UTF-8 text at line 3: save it as UTF-8"),
         ("y,p\n1,0.5\n".encode("utf-16"), "is UTF-16 text: save it as UTF-8"),
-        (b"y,p\n1,0.5\n\0", "is not a text file, so not csv"),
-        (b"PAR1....PAR1", "is a Parquet file, not csv: say what it is with format"),
+        (b"y,p\n1,0.5\n\0", "is not a text file, so it cannot be csv"),
+        (b"PAR1....PAR1", "is a Parquet file, not csv: name its format with format"),
     ):
         path.write_bytes(data)
         with pytest.raises(InputError, match=sentence):
@@ -272,7 +274,7 @@ def test_logits_have_names_of_their_own(tmp_path):
     """A column called logit is known when logits are asked for."""
     path = write(tmp_path, "logits.csv", {"y": Y, "logit": 4 * P - 2})
     assert np.allclose(read_predictions(path, from_logits=True).scores, 1 / (1 + np.exp(2 - 4 * P)))
-    with pytest.raises(InputError, match="no column has a name known for scores"):
+    with pytest.raises(InputError, match="no column has one of the usual names for scores"):
         read_predictions(path)
 
 

@@ -121,7 +121,7 @@ def test_what_is_loaded_goes_into_inference(tmp_path):
 
 def test_missing_values_are_errors_with_a_way_out(tmp_path):
     """Which column, where, how many, and what to do."""
-    out = "repair such rows, or leave them out with drop_missing=True"
+    out = "fill in the value, or leave such rows out with drop_missing=True"
     path = put(tmp_path, HOLES)
     assert refused(path).endswith(f"column 'p' has a missing score at row 1 (line 3), and at 1 more; {out}")
     unlabelled = put(tmp_path, "p,y\n0.5,\n0.25,1\n", "unlabelled.csv")

@@ -39,7 +39,7 @@ class BatchFormat:
     def __post_init__(self) -> None:
         n_classes = 2 if self.classes is None else len(self.classes)
         descriptions = (self.pos_label, self.classes, self.soft_labels, self.ignore_label, self.multilabel)
-        _check.doors(2 if self.multilabel else 1, n_classes, *descriptions)
+        _check.refuse_contradictions(2 if self.multilabel else 1, n_classes, *descriptions)
         if self.dtype is not None:
             _check.choice(self.dtype, ("float32", "float64"), "dtype")
 
@@ -80,7 +80,9 @@ class BatchFormat:
             ignore_label=ignore_label,
             multilabel=self.multilabel,
         )
-        _check.doors(rows.scores.ndim, rows.n_classes, self.pos_label, self.classes, False, None, self.multilabel)
+        _check.refuse_contradictions(
+            rows.scores.ndim, rows.n_classes, self.pos_label, self.classes, False, None, self.multilabel
+        )
         return CheckedBatch(self._typed(rows) if kept else None, rows.n_ignored, positive)
 
     def kept(self, actuals: Any, sample_weight: Any) -> Array:
