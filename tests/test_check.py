@@ -62,11 +62,11 @@ REFUSED = {
     "label out of range": ((M, np.full(30, 3)), "actuals must be integers 0..2, got 3 at row 0"),
     "minus one": (
         (P, np.where(Y == 0, -1, 1)),
-        "actuals must be integers 0..1, got -1 at row 0; pass Predictions(..., pos_label=...)",
+        "actuals must be 0 or 1, got -1 at row 0; pass Predictions(..., pos_label=...)",
     ),
     "text labels": (
         (P, ["no"] * 30),
-        "actuals must be integers 0..1, got 'no' at row 0; pass Predictions(..., pos_label",
+        "actuals must be 0 or 1, got 'no' at row 0; pass Predictions(..., pos_label",
     ),
     "soft labels": (
         (P, with_value(Y, 0.5)),

@@ -168,7 +168,7 @@ def test_labels_by_name():
     assert named.class_name(2) == "c"
     with pytest.raises(InputError, match=re.escape("the label 'd' at row")):
         Predictions(MATRIX[:, :2] / MATRIX[:, :2].sum(1, keepdims=True), names[LABELS], classes=["a", "b"])
-    with pytest.raises(InputError, match=r"pos_label='ill' does not occur in actuals \(they hold 'sick', 'well'\)"):
+    with pytest.raises(InputError, match=r"pos_label='ill' does not occur in actuals \(found 'sick', 'well'\)"):
         Predictions(P, words, pos_label="ill")
 
 
@@ -222,8 +222,8 @@ def test_rows_of_no_weight_are_dropped():
 
 
 CONTRADICTIONS = {
-    "pos_label of matrix": ({"pos_label": 1}, MATRIX, LABELS, "pos_label is for 1-D predictions"),
-    "soft matrix": ({"soft_labels": True}, MATRIX, LABELS, "soft_labels=True is for 1-D predictions"),
+    "pos_label of matrix": ({"pos_label": 1}, MATRIX, LABELS, "pos_label is for one score per row"),
+    "soft matrix": ({"soft_labels": True}, MATRIX, LABELS, "soft_labels=True is for one score per row"),
     "two doors": ({"pos_label": 1, "soft_labels": True}, P, Y, "pass only one of pos_label, classes and soft_labels"),
     "few classes": ({"classes": ["a"]}, MATRIX, LABELS, "classes must name 4 classes"),
     "same classes": ({"classes": list("aabc")}, MATRIX, LABELS, "classes must be distinct"),
@@ -463,7 +463,7 @@ def test_a_negative_label_needs_a_positive_one():
 def test_many_labels_are_listed_with_their_number():
     """A list of labels is complete, or says how many more there are."""
     labels = [f"{k:02}" for k in range(14)]
-    with pytest.raises(InputError, match=r"\(they hold '00', .*'09' and 4 more\)"):
+    with pytest.raises(InputError, match=r"\(found '00', .*'09' and 4 more\)"):
         Predictions(np.linspace(0, 1, 14), labels, pos_label="x")
 
 

@@ -386,7 +386,7 @@ def no_missing(actuals: Array, rows: Ints | None) -> None:
 def class_labels(actuals: Array, n_classes: int, predictions: Floats, rows: Ints | None) -> Array:
     """Return labels as integers in 0..K-1; booleans and whole floats are accepted."""
     hint = Hint.NAME_THE_CLASSES if predictions.ndim == 2 else Hint.NAME_THE_POSITIVE
-    needed = f"integers 0..{n_classes - 1}"
+    needed = "0 or 1" if n_classes == 2 else f"integers 0..{n_classes - 1}"
     if actuals.dtype == object:
         no_missing(actuals, rows)
         actuals = _unbox(actuals)
@@ -484,7 +484,7 @@ def one_negative(actuals: Array, positive: Array, pos_label: Any, neg_label: Any
         found = sorted({repr(_plain(value)) for value in actuals})
         same = [word for word in found if word.strip("' ").lower() == str(pos_label).strip().lower()]
         raise InputError(
-            "{pos_label=} does not occur in {actuals} (they hold {found})",
+            "{pos_label=} does not occur in {actuals} (found {found})",
             argument="pos_label",
             pos_label=pos_label,
             found=in_a_list(found),
@@ -555,9 +555,9 @@ def refuse_contradictions(
     if neg_label is not None and type(neg_label) is type(pos_label) and neg_label == pos_label:
         raise InputError("{pos_label} and {argument} are both {got!r}", argument="neg_label", got=neg_label)
     if ndim == 2 and pos_label is not None:
-        raise InputError("{argument} is for 1-D predictions", argument="pos_label", hint=Hint.CLASSES_OF_COLUMNS)
+        raise InputError("{argument} is for one score per row", argument="pos_label", hint=Hint.CLASSES_OF_COLUMNS)
     if ndim == 2 and soft_labels:
-        raise InputError("{soft_labels=True} is for 1-D predictions", argument="soft_labels")
+        raise InputError("{soft_labels=True} is for one score per row", argument="soft_labels")
     if (pos_label is not None) + (classes is not None) + bool(soft_labels) > 1:
         raise InputError(Sentence("pass only one of {pos_label}, {classes} and {soft_labels}"))
     if classes is not None and not isinstance(classes, (list, tuple, range, np.ndarray)):

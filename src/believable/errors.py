@@ -99,8 +99,11 @@ class Hint(Enum):
         "name the one that counts as 0 with {neg_label} and drop the rows of the others, or pass actuals == pos_label "
         "if all others count as 0"
     )
-    NAME_THE_NEGATIVE_IN_FILE = "name the one that counts as 0 with {neg_label}, and drop the rows of the others"
-    NO_POSITIVES = "if there are truly no positives, pass {actuals} as 0 and 1"
+    NAME_THE_NEGATIVE_IN_FILE = (
+        "name the one that counts as 0 with {neg_label} and drop the rows of the others, or write labels as 0 and 1 if "
+        "all others count as 0"
+    )
+    NO_POSITIVES = "name one of these, or, if there are truly no positives, pass {actuals} as 0 and 1"
     # rows
     DROP_OR_REPAIR = "drop or repair such rows first"
     DROP_OR_IGNORE = (

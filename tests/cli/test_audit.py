@@ -288,7 +288,7 @@ def test_what_does_not_go_with_answers(run, answers):
             (samples, "--cluster", "doc_id"),
             "Error: --cluster is for stated confidences, but samples_arc.jsonl is a log of",
         ),
-        ((stated, "--samples", "--weight", "id"), "Error: --weight is for a table, and "),
+        ((stated, "--samples", "--weight", "id"), "Error: --weight is for a table, but "),
         ((samples, "--by", "doc_id"), "Error: --by is for stated confidences, but samples_arc.jsonl is a log of"),
         (
             (stated, "--normalise", "length"),
@@ -314,7 +314,7 @@ SENTENCES = [
     (["a.csv", "--prob", "z"], "these look like logits: use --logits, or --percent for percentages"),
     (["a.csv", "--logits", "--scores", "raw"], "--logits and --scores raw contradict each other: leave one out"),
     (["a.csv", "--scores", "raw"], "fit a calibration map with `believable fit --scores raw`"),
-    (["a.csv", "--label", "sex"], "say which is positive with --pos-label"),
+    (["a.csv", "--label", "sex"], "name the one that counts as 1 with --pos-label"),
     (["a.csv", "--level", "95"], "--level must be a number from 0 to 1, got 95.0"),
     (["a.csv", "--level", "1"], "--level must lie strictly between 0 and 1, got 1.0"),
     (["a.csv", "--compare", "short.csv"], "a.csv has 400 rows and short.csv 100: a comparison needs the same rows"),
@@ -366,10 +366,10 @@ def test_bad_input_is_one_sentence(run, folder, monkeypatch, arguments, sentence
         ("y,p\n1,\n0,0.5\n", "or leave such rows out with --drop-missing"),
         ("y,p\n1,0.5,3\n0,0.5\n", "has 3 fields at line 2, but 2 in its header"),
         ("y,p\n1,high\n0,0.5\n", "column 'p' must hold numbers, got the text 'high' at row 0 (line 2)"),
-        ("y,p\n2,0.5\n1,0.5\n", "name the positive one with --pos-label"),
+        ("y,p\n2,0.5\n1,0.5\n", "name the label that counts as 1 with --pos-label"),
         ("a,b\n1,0.5\n", "actuals, outcomes); choose two of a, b with --prob and --label"),
         ("a,p\n1,0.5\n", "choose one of a, p with --label"),
-        ("y,p\n2,0.5\n1,0.5\n", "labels must be integers 0..1, got 2 at row 0 (line 2)"),
+        ("y,p\n2,0.5\n1,0.5\n", "labels must be 0 or 1, got 2 at row 0 (line 2)"),
         ("y,p\n0.5,0.5\n1,0.1\n", "use Predictions(..., soft_labels=True) in Python"),
     ],
 )
@@ -479,8 +479,8 @@ def test_what_apply_wrote_can_be_audited(run, quick, folder, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--pos-label", "yes"], "--pos-label 'yes' does not occur in labels (they hold 'No', 'Yes'); did you mean 'Yes'?"),
-        (["--pos-label", "ill"], "(they hold 'No', 'Yes'); if there are truly no positives, pass labels as 0 and 1"),
+        (["--pos-label", "yes"], "--pos-label 'yes' does not occur in labels (found 'No', 'Yes'); did you mean 'Yes'?"),
+        (["--pos-label", "ill"], "(found 'No', 'Yes'); name one of these, or, if there are truly no positives, pass labels as 0 and 1"),
         (["--prob", "a", "--label", "yy"], "there are no columns 'a', 'yy'; there are y, p"),
         (["--prob", "a"], "there is no column 'a'; there are y, p"),
     ],

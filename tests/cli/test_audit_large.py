@@ -159,7 +159,7 @@ def test_a_saved_summary_is_audited_as_its_rows_were(run, both):
     assert f"{out / 'saved'} is a saved summary, which has no rows: `believable audit` reads it" in refused.stderr
     refused = run("audit", out / "saved", "--prob", "p")
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert refused.stderr == f"Error: --prob is for files of rows, and {out / 'saved'} holds a summary of them\n"
+    assert refused.stderr == f"Error: --prob is for files of rows, but {out / 'saved'} is a saved summary\n"
 
 
 def test_large_files_and_several_are_read_in_one_pass(run, both, folder, monkeypatch):
@@ -193,7 +193,7 @@ def test_large_files_and_several_are_read_in_one_pass(run, both, folder, monkeyp
         (["a.csv", "b.csv"], "only Parquet files are read together, in one pass, but {a.csv} is not one; to compare"),
         (["-", "--stream"], "the standard input cannot be read in batches"),
         (["parts", "--logits", "--scores", "raw"], "--logits and --scores raw contradict each other"),
-        (["parts", "--label", "sex"], "say which is positive with --pos-label"),
+        (["parts", "--label", "sex"], "name the one that counts as 1 with --pos-label"),
         (["parts", "--prob", "age"], "these look like percentages: use --percent"),
         (["parts", "--checkpoint", "a.csv"], "{a.csv} is not a checkpoint"),
         (["parts", "--save-summary", "a.csv/x"], "--save-summary {a.csv}/x cannot be written: there is no folder"),

@@ -205,7 +205,7 @@ def test_warnings_are_sentences(tmp_path):
         (["--logits", "--scores", "raw"], "--logits and --scores raw contradict each other: leave one out"),
         (["--prob", "z"], "these look like logits: use --logits"),
         (["--prob", "q"], "there is no column 'q'"),
-        (["--label", "word"], "say which is positive with --pos-label"),
+        (["--label", "word"], "name the one that counts as 1 with --pos-label"),
         (["-o", "nowhere/map.json"], "nowhere/map.json cannot be written: there is no folder nowhere"),
         (["-o", "."], "--output . is a folder: name a file"),
     ],

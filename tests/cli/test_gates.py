@@ -109,7 +109,7 @@ def test_a_metric_that_the_audit_lacks(run, folder, found):
     assert result.exit_code == 2
     assert "with one score per row, an audit does not measure sce; choose one of ece, smece" in result.stderr
     result = run("audit", folder / "classes.csv", "--fail-above", "ici=0.1")
-    assert "with a score for each class an audit does not measure ici" in result.stderr
+    assert "with a score for each class, an audit does not measure ici" in result.stderr
     with pytest.raises(InputError, match=r"--fail-below auc=0\.8: auc is not defined for these predictions"):
         Gate.of("auc=0.8", False).result(replace(found, metrics=found.metrics[:1]))
     bare = replace(found, metrics=(replace(found["auc"], low=None, high=None, note="no interval: too many rows"),))

@@ -59,7 +59,9 @@ def test_text_labels_say_what_is_positive(tmp_path):
     """Text needs pos_label; numbers given as text are matched with numbers."""
     path = write(tmp_path, "text.csv", {"y": np.where(Y == 1, "yes", "no"), "p": P})
     assert expected_calibration_error(read_predictions(path, pos_label="yes")) == expected_calibration_error(P, Y)
-    with pytest.raises(InputError, match=r"column 'y' holds text \(no, yes\): say which is positive with pos_label"):
+    with pytest.raises(
+        InputError, match=r"column 'y' holds text \(no, yes\): name the one that counts as 1 with pos_label"
+    ):
         read_predictions(path)
     path = write(tmp_path, "two.csv", {"y": Y + 1, "p": P})
     assert expected_calibration_error(read_predictions(path, pos_label="2")) == expected_calibration_error(P, Y)
@@ -140,12 +142,14 @@ def test_bad_files_are_refused(tmp_path, text, sentence):
 
 def test_other_bad_files(tmp_path):
     """Unknown endings and files that are not what they say."""
-    path = tmp_path / "data.xlsx"
+    path = tmp_path / "data.dat"
     path.write_text("x")
     with pytest.raises(
         InputError, match=r"must end in \.csv, \.tsv, .* or \.\w+; otherwise name its format with format"
     ):
         read_predictions(path)
+    with pytest.raises(InputError, match=r"data\.xlsx is a spreadsheet, which cannot be read: save it as csv"):
+        read_predictions(path.rename(tmp_path / "data.xlsx"))
     path = tmp_path / "data.parquet"
     path.write_text("not parquet")
     with pytest.raises(InputError, match="cannot be read as parquet"):
@@ -324,6 +328,6 @@ def test_a_third_label_is_refused(tmp_path):
         read_predictions(path, pos_label="2", neg_label="one")
     path.write_text("p,y\n" + "".join(f"0.5,w{k:02}\n" for k in range(13)))
     with pytest.raises(
-        InputError, match=r"holds text \(w00, .*, w09 and 3 more\): say which is positive with pos_label"
+        InputError, match=r"holds text \(w00, .*, w09 and 3 more\): name the one that counts as 1 with pos_label"
     ):
         read_predictions(path)

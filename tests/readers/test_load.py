@@ -184,7 +184,7 @@ def test_logits_are_said_to_be_such(tmp_path):
 def test_labels_that_are_text(tmp_path):
     """They need pos_label or two classes; text that spells numbers is numbers."""
     path = put(tmp_path, "y,p\nyes ,0.5\nno,0.25\n")
-    assert "column 'y' holds text (no, yes): say which is positive with pos_label" in refused(path)
+    assert "column 'y' holds text (no, yes): name the one that counts as 1 with pos_label" in refused(path)
     assert load(path, pos_label="yes").predictions.labels.tolist() == [1, 0]
     assert load(path, classes=["no", "yes"]).predictions.labels.tolist() == [1, 0]
     assert "pos_label='maybe' does not occur" in refused(path, pos_label="maybe")

@@ -112,7 +112,7 @@ def test_a_batch_without_weight_adds_nothing_but_is_checked():
         (([0.2, np.nan], [0, 1]), "row 1"),
         (([0.2], [0, 1]), "differ in length"),
         (([], [0, 1]), "differ in length: 0 and 2"),
-        (([0.2], [3]), "integers 0..1"),
+        (([0.2], [3]), "must be 0 or 1"),
         (([0.2], [1], [-1]), "must not be negative"),
         (([[0.2, 0.8]], [1]), "multiclass predictions of 2 classes, but the stream has binary"),
         ((np.float32([0.2]), [1]), "float32, but earlier ones were float64"),
@@ -289,7 +289,7 @@ def test_choices_are_checked_at_once(choices, words):
 
 def test_a_positive_label_is_for_one_column():
     """With a matrix it is refused, as `Predictions` refuses it; errors name the meter's own arguments."""
-    with pytest.raises(InputError, match="pos_label is for 1-D predictions"):
+    with pytest.raises(InputError, match="pos_label is for one score per row"):
         CalibrationMeter(pos_label="a").update([[0.3, 0.7], [0.2, 0.8]], ["a", "b"])
     with pytest.raises(InputError, match=r"pass CalibrationMeter\(\.\.\., from_logits=True\)"):
         CalibrationMeter().update([0.3, 4.0], [0, 1])

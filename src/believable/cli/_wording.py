@@ -52,7 +52,10 @@ SHOWN_AS_IN_THE_DATA = ("pos_label", "neg_label")  # text is shown in quotation 
 
 HINTS = {
     Hint.LOGITS: f"{LOOK_LIKE_LOGITS}: use {{from_logits}}",
-    Hint.LOGITS_IN_FILE: f"{LOOK_LIKE_LOGITS}: use {{from_logits}}, or {{percent}} for percentages",
+    Hint.LOGITS_IN_FILE: (
+        f"{LOOK_LIKE_LOGITS}: use {{from_logits}}, or {{percent}} for percentages; for other scores, fit a calibration "
+        "map with `believable fit --scores raw`"
+    ),
     Hint.LOGITS_TO_CALIBRATE: f"{LOOK_LIKE_LOGITS}: use {{from_logits}}, or --scores raw for other numbers",
     Hint.PERCENTAGES: f"{LOOK_LIKE_PERCENTAGES}: use {{percent}}",
     Hint.PERCENTAGES_IN_FILE: f"{LOOK_LIKE_PERCENTAGES}: use {{percent}}, or {{from_logits}} for logits",
@@ -62,7 +65,7 @@ HINTS = {
     Hint.INDEPENDENT_COLUMNS: "if the columns are independent, use Predictions(..., multilabel=True) in Python",
     Hint.ONE_COLUMN_PER_CLASS: "name one column per class with {prob_prefix}",
     Hint.TWO_COLUMNS: "for max(p, 1 - p), name the columns of 1 - p and p with {prob_prefix}",
-    Hint.NAME_THE_POSITIVE: "name the positive one with {pos_label}",
+    Hint.NAME_THE_POSITIVE: "name the label that counts as 1 with {pos_label}",
     Hint.SHARES_OF_ANNOTATORS: "if they are shares of annotators, use Predictions(..., soft_labels=True) in Python",
     Hint.NAME_THE_CLASSES: "use Predictions(..., classes=[...]) in Python",
     Hint.CLASSES_OF_COLUMNS: "here each row has a score for each class, so leave it out",

@@ -12,6 +12,7 @@ from believable.cli._inputs import read
 from believable.cli._options import shared_options
 from believable.cli._outputs import check_outputs
 from believable.cli._show import show_section, working
+from believable.errors import InputError
 
 if TYPE_CHECKING:
     from believable.decide.net_benefit import DecisionCurve
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 SHOWN_THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
-@click.command(short_help="Is acting on the scores worth it? (Decision curve)")
+@click.command(short_help="Is acting on the scores worth it? The decision curve.")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--threshold",
@@ -50,6 +51,11 @@ def decide(file: Path, threshold: tuple[float, ...], plot: Path | None, level: f
     check_level(level, "--level")
     check_outputs({"plot": plot}, [file])
     loaded = read(file, asked)
+    if loaded.predictions.kind != "binary":
+        raise InputError(
+            f"{called(file)} has a score for each class, but a decision is about one event: name the column of one "
+            "class with --prob, and write labels as 0 and 1"
+        )
     how: dict[str, Any] = {"clusters": loaded.clusters, "level": level, "random_state": seed}
     with warnings_as_notes(), working(f"Deciding on {len(loaded.predictions):,} rows"):
         whole = net_benefit(loaded.predictions, **how)

@@ -211,7 +211,7 @@ def refuse_text(labels: Sequence[Any], columns: Columns, ndim: int) -> None:
             "column {column!r} holds text ({words}): {hint}",
             column=columns.label,
             words=in_a_list(words),
-            hint=Sentence("say which is positive with {pos_label}") if ndim == 1 else Hint.CLASSES_OF_TEXT,
+            hint=Sentence("name the one that counts as 1 with {pos_label}") if ndim == 1 else Hint.CLASSES_OF_TEXT,
         )
 
 

@@ -30,6 +30,7 @@ FORMATS: tuple[Format, ...] = (
     NPZ,
 )
 FORMAT_NAMES = tuple(one.name for one in FORMATS)
+SPREADSHEETS = (".xlsx", ".xls", ".ods")
 
 
 def format_called(name: str) -> Format:
@@ -120,6 +121,8 @@ def _refuse_ending(file: Path) -> NoReturn:
                 f"{file} is a saved summary, which has no rows: `believable audit` reads it, and in Python a "
                 "recalibrator is fitted with fit_from_cells(Summary.load(...))"
             )
+    if file.suffix.lower() in SPREADSHEETS:
+        raise InputError(f"{file} is a spreadsheet, which cannot be read: save it as csv")
     *most, last = (ending for one in FORMATS for ending in one.endings)
     raise InputError(
         "{file}: the file must end in {most} or {last}; otherwise name its format with {format}",

@@ -213,7 +213,7 @@ def _arrays(frame: polars.DataFrame, settings: CountSettings) -> BatchArrays:
             refuse_text(column.unique().to_list(), columns, 1)
         return BatchArrays(scores, cells.array(column), None, words)
     if settings.means.pos_label is not None:
-        raise InputError("{argument} is for 1-D predictions", argument="pos_label", hint=Hint.CLASSES_OF_COLUMNS)
+        raise InputError("{argument} is for one score per row", argument="pos_label", hint=Hint.CLASSES_OF_COLUMNS)
     classes = settings.means.classes
     if classes is not None:
         refuse_another_order(columns, classes)
