@@ -17,7 +17,7 @@ def test_two_files(run, folder):
     a, b = (believable.read_predictions(folder / name, prob="p") for name in ("a.csv", "b.csv"))
     lines = result.stdout.splitlines()
     assert lines[:2] == ["a.csv: 400 rows; used scores p, labels y", "b.csv: 400 rows; used scores p, labels y"]
-    assert "a.csv less b.csv (95 % intervals; 10 uniform bins where there are any)" in lines
+    assert "a.csv minus b.csv (95 % intervals; 10 uniform bins for binned metrics)" in lines
     titles = {"expected calibration error": "ece", "smooth calibration error": "smece", "Brier score": "brier"}
     titles |= {"log loss": "nll", "AUC": "auc", "accuracy": "acc"}
     for title, metric in titles.items():
@@ -47,7 +47,7 @@ def test_chosen_metrics_bins_and_clusters(run, folder):
     result = run(*plain, "--bins", 5, "--strategy", "quantile", "--level", 0.8)
     data = believable.read_predictions(folder / "a.csv", prob="p")
     assert f"{believable.expected_calibration_error(data, n_bins=5, strategy='quantile'):.4f}" in result.stdout
-    assert "p less q (80 % intervals; 5 quantile bins where there are any)" in result.stdout
+    assert "p minus q (80 % intervals; 5 quantile bins for binned metrics)" in result.stdout
     assert "q has the higher calibration slope, by " in result.stdout
     assert result.stdout.count("pass --cluster patient_id") == 1
     plain = (*plain[:6], "--metric", "brier")

@@ -317,7 +317,7 @@ def test_a_third_label_is_refused(tmp_path):
     path.write_text("p,y\n0.1,no\n0.8,yes\n0.3,maybe\n0.4,no\n")
     for read in (read_predictions, load):
         with pytest.raises(
-            InputError, match=r"'yes' \(1 row\), 'maybe' \(1 row\); name the one .* with neg_label, and drop"
+            InputError, match=r"'yes' \(1 row\), 'maybe' \(1 row\); name the one .* with neg_label and drop"
         ):
             read(path, pos_label="yes")
         with pytest.raises(InputError, match="1 row has neither pos_label='yes' nor neg_label='no'"):

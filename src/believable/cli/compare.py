@@ -44,8 +44,8 @@ def compare(
 
     A and B are files with the same rows in the same order, read like the FILE of `believable audit`. If A has the
     scores of both models, name the two columns: believable compare FILE --prob one --prob other (--prob-prefix for
-    classes). By default, the models are compared on ECE, smooth ECE, Brier score, log loss, AUC and accuracy. Intervals
-    are from a paired bootstrap: both models are resampled with the same rows, or clusters with --cluster.
+    classes). By default, the models are compared on ECE, smooth ECE, Brier score, log loss, AUC and accuracy. The
+    comparison is paired: rows (with --cluster, whole clusters) are resampled for both models together.
     """
     from believable.auditing.versus import versus
     from believable.inference.clusters import cluster_of_rows
@@ -71,8 +71,8 @@ def compare(
     for name, loaded in ((name_a, first), (name_b, second)):
         say(console, f"{name}: {len(loaded.predictions):,} rows; used {loaded.taken}")
     console.print()
-    bins = f"{how.bins} {how.strategy} bins where there are any"
-    title = f"{name_a} less {name_b} ({100 * how.level:.4g} % intervals; {bins})"
+    bins = f"{how.bins} {how.strategy} bins for binned metrics"
+    title = f"{name_a} minus {name_b} ({100 * how.level:.4g} % intervals; {bins})"
     show_section(console, Section(title, versus_rows(found, name_a, name_b)))
     console.print()
     show_section(console, Section(lines=[one.in_words(name_a, name_b) for one in found]))
