@@ -292,7 +292,7 @@ def test_what_does_not_go_with_answers(run, answers):
         ((samples, "--by", "doc_id"), "Error: --by is for stated confidences, but samples_arc.jsonl is a log of"),
         (
             (stated, "--normalise", "length"),
-            "Error: --normalise and --filter are for logs of samples, which stated.jsonl",
+            "Error: --normalise and --filter are for logs of samples, but stated.jsonl",
         ),
         ((stated, "--samples", "--prob", "confidance", "--label", "correct"), "there is no field 'confidance'"),
         ((samples, "--filter", "strict"), "there is no filter 'strict'"),
