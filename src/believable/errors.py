@@ -90,9 +90,9 @@ class Hint(Enum):
     ONE_COLUMN_PER_CLASS = "pass one column per class"
     TWO_COLUMNS = "for max(p, 1 - p) pass the two columns numpy.column_stack([1 - p, p])"
     # labels
-    NAME_THE_POSITIVE = "pass {Predictions}(..., pos_label=...)"
+    NAME_THE_POSITIVE = "pass {Predictions}(..., pos_label=...) with the label that counts as 1"
     SHARES_OF_ANNOTATORS = "pass {Predictions}(..., soft_labels=True) if they are shares of annotators"
-    NAME_THE_CLASSES = "pass {Predictions}(..., classes=[...])"
+    NAME_THE_CLASSES = "pass {Predictions}(..., classes=[...]) with the labels in the order of the columns"
     CLASSES_OF_COLUMNS = "pass classes=[...] in the order of the columns"
     CLASSES_OF_TEXT = "name them, in order, with {classes}"
     NAME_THE_NEGATIVE = (
@@ -106,9 +106,7 @@ class Hint(Enum):
     NO_POSITIVES = "name one of these, or, if there are truly no positives, pass {actuals} as 0 and 1"
     # rows
     DROP_OR_REPAIR = "drop or repair such rows first"
-    DROP_OR_IGNORE = (
-        "drop such rows, or pass {Predictions}(..., ignore_label=float('nan')) to have them dropped and counted"
-    )
+    DROP_OR_IGNORE = "drop such rows, or pass {Predictions}(..., ignore_label=float('nan')) to drop and count them"
     ALIGN_OR_FORGET_INDEX = (
         "bring the rows into the same order with .loc[...], or, if they already are, pass .reset_index(drop=True) or "
         ".to_numpy()"

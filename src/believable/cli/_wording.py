@@ -67,7 +67,7 @@ HINTS = {
     Hint.TWO_COLUMNS: "for max(p, 1 - p), name the columns of 1 - p and p with {prob_prefix}",
     Hint.NAME_THE_POSITIVE: "name the label that counts as 1 with {pos_label}",
     Hint.SHARES_OF_ANNOTATORS: "if they are shares of annotators, use Predictions(..., soft_labels=True) in Python",
-    Hint.NAME_THE_CLASSES: "use Predictions(..., classes=[...]) in Python",
+    Hint.NAME_THE_CLASSES: "write one column per class, named after the labels, such as p_cat and p_dog",
     Hint.CLASSES_OF_COLUMNS: "here each row has a score for each class, so leave it out",
     Hint.CLASSES_OF_TEXT: "write one column per class, such as p_cat and p_dog, in place of lists",
     Hint.COUNT_BY: "count again with {by}",
