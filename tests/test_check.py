@@ -33,7 +33,7 @@ REFUSED = {
     ),
     "slightly negative": (
         (with_value(P, -1e-7), Y),
-        "predictions must lie in [0, 1], got -1e-07 at row 17; if this is rounding, clip them first",
+        "predictions must lie in [0, 1], got -1e-07 at row 17; if this is a rounding error, clip them to [0, 1] first",
     ),
     "negative": ((with_value(P, -0.2), Y), "predictions must lie in [0, 1], got -0.2 at row 17"),
     "nan": (
@@ -62,11 +62,11 @@ REFUSED = {
     "label out of range": ((M, np.full(30, 3)), "actuals must be integers 0..2, got 3 at row 0"),
     "minus one": (
         (P, np.where(Y == 0, -1, 1)),
-        "actuals must be integers 0..1, got -1 at row 0; pass Predictions(..., pos_label=...)",
+        "actuals must be 0 or 1, got -1 at row 0; pass Predictions(..., pos_label=...)",
     ),
     "text labels": (
         (P, ["no"] * 30),
-        "actuals must be integers 0..1, got 'no' at row 0; pass Predictions(..., pos_label",
+        "actuals must be 0 or 1, got 'no' at row 0; pass Predictions(..., pos_label",
     ),
     "soft labels": (
         (P, with_value(Y, 0.5)),
@@ -114,7 +114,7 @@ CHOICES = {
     "norm below one": ({"norm": 0.5}, "norm must be a number from 1 to inf, got 0.5"),
     "norm word": ({"norm": "l2"}, "norm must be a number of at least 1 or 'max', got 'l2'"),
     "threshold": ({"threshold": 2}, "threshold must be a number from 0 to 1, got 2"),
-    "r without rank": ({"r": 2}, "r goes with the notions"),
+    "r without rank": ({"r": 2}, "r is for the notions"),
     "edges": ({"edges": [0, 0.5, 0.4, 1]}, "edges must increase"),
     "edges ends": ({"edges": [0.1, 0.5, 1]}, "edges must be at least two numbers that begin with 0 and end with 1"),
     "convention": ({"convention": "sklearn"}, "convention must be one of 'scikit-learn'"),

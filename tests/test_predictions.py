@@ -168,7 +168,7 @@ def test_labels_by_name():
     assert named.class_name(2) == "c"
     with pytest.raises(InputError, match=re.escape("the label 'd' at row")):
         Predictions(MATRIX[:, :2] / MATRIX[:, :2].sum(1, keepdims=True), names[LABELS], classes=["a", "b"])
-    with pytest.raises(InputError, match=r"pos_label='ill' does not occur in actuals \(they hold 'sick', 'well'\)"):
+    with pytest.raises(InputError, match=r"pos_label='ill' does not occur in actuals \(found 'sick', 'well'\)"):
         Predictions(P, words, pos_label="ill")
 
 
@@ -209,7 +209,7 @@ def test_multilabel_columns_are_independent():
     assert expected_calibration_error(many) == pytest.approx(np.mean(each), rel=1e-12)
     assert brier_score(many) == pytest.approx(np.mean((scores - happened) ** 2), rel=1e-12)
     assert many.default_notion == "classwise"
-    with pytest.raises(InputError, match="multilabel predictions have the notion 'classwise'"):
+    with pytest.raises(InputError, match="multilabel predictions need notion='classwise'"):
         many.view("confidence")
 
 
@@ -222,9 +222,9 @@ def test_rows_of_no_weight_are_dropped():
 
 
 CONTRADICTIONS = {
-    "pos_label of matrix": ({"pos_label": 1}, MATRIX, LABELS, "pos_label goes with 1-D predictions"),
-    "soft matrix": ({"soft_labels": True}, MATRIX, LABELS, "soft_labels=True goes with 1-D predictions"),
-    "two doors": ({"pos_label": 1, "soft_labels": True}, P, Y, "pass one of pos_label, classes and soft_labels"),
+    "pos_label of matrix": ({"pos_label": 1}, MATRIX, LABELS, "pos_label is for one score per row"),
+    "soft matrix": ({"soft_labels": True}, MATRIX, LABELS, "soft_labels=True is for one score per row"),
+    "two doors": ({"pos_label": 1, "soft_labels": True}, P, Y, "pass only one of pos_label, classes and soft_labels"),
     "few classes": ({"classes": ["a"]}, MATRIX, LABELS, "classes must name 4 classes"),
     "same classes": ({"classes": list("aabc")}, MATRIX, LABELS, "classes must be distinct"),
     "multilabel vector": ({"multilabel": True}, P, Y, "multilabel=True needs predictions with one column per label"),
@@ -232,7 +232,7 @@ CONTRADICTIONS = {
         {"multilabel": True},
         MATRIX,
         LABELS,
-        "multilabel=True needs actuals of the predictions' shape",
+        "multilabel=True needs actuals of the same shape as the predictions",
     ),
     "soft out of range": ({"soft_labels": True}, P, Y * 2.0, "soft labels must lie in [0, 1], got 2"),
 }
@@ -302,7 +302,7 @@ def test_a_value_does_not_change_with_the_arrays(wrap):
     )
     with pytest.raises(ValueError, match="read-only"):
         value.scores[0] = 0.5
-    with pytest.raises(AttributeError, match="a Predictions is a value"):
+    with pytest.raises(AttributeError, match="a Predictions is read-only"):
         value.scores = buffer
 
 
@@ -453,7 +453,7 @@ def test_a_third_number_is_refused(labels):
 
 def test_a_negative_label_needs_a_positive_one():
     """The negative label goes with another positive one; naming it changes nothing where there are two."""
-    with pytest.raises(InputError, match="neg_label goes with pos_label, which names the other label"):
+    with pytest.raises(InputError, match="neg_label needs pos_label too, which names the other label"):
         Predictions([0.1, 0.9], ["a", "b"], neg_label="a")
     with pytest.raises(InputError, match="pos_label and neg_label are both 'a'"):
         Predictions([0.1, 0.9], ["a", "b"], pos_label="a", neg_label="a")
@@ -463,7 +463,7 @@ def test_a_negative_label_needs_a_positive_one():
 def test_many_labels_are_listed_with_their_number():
     """A list of labels is complete, or says how many more there are."""
     labels = [f"{k:02}" for k in range(14)]
-    with pytest.raises(InputError, match=r"\(they hold '00', .*'09' and 4 more\)"):
+    with pytest.raises(InputError, match=r"\(found '00', .*'09' and 4 more\)"):
         Predictions(np.linspace(0, 1, 14), labels, pos_label="x")
 
 
@@ -476,8 +476,8 @@ def test_pandas_rows_must_have_one_index():
     with pytest.raises(InputError) as error:
         brier_score(p, y)
     assert str(error.value) == (
-        "the indexes of predictions and actuals differ: 6 and 4 at row 2; bring the rows into one order with .loc[...], "
-        "or, if they are in one already, pass .reset_index(drop=True) or .to_numpy()"
+        "the indexes of predictions and actuals differ: 6 and 4 at row 2; bring the rows into the same order with .loc[...], "
+        "or, if they already are, pass .reset_index(drop=True) or .to_numpy()"
     )
     alone = brier_score(p.to_numpy(), y.to_numpy())
     reset = brier_score(p.reset_index(drop=True), y.reset_index(drop=True))

@@ -1,8 +1,8 @@
-"""`python -m believable` is the command line."""
+"""Run the command line: `python -m believable`."""
 
 
 def run() -> None:
-    """The command line; Ctrl-C while it is being imported ends it as quietly as later."""
+    """Run the command line; Ctrl-C during the imports ends it as quietly as it does later."""
     try:
         from believable.cli import main
     except KeyboardInterrupt:

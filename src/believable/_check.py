@@ -1,7 +1,7 @@
-"""Every sentence we say about bad input, and the checks that say them.
+"""Checks of arguments, and the messages of their errors.
 
-Each check takes what came in and returns it as the rest of the package wants it, or raises an `InputError` that says
-what is wrong, at which row, and what to do. Nothing is repaired silently and nothing that was passed in is modified.
+Each check returns its argument in the form that the rest of the package needs, or raises an `InputError` that says what
+is wrong, in which row, and what to do. Nothing is repaired silently, and no array of the caller is modified.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from believable.errors import LOOK_LIKE_CLASSES, Hint, InputError, Row, Sentence
 
 P = ParamSpec("P")
 R = TypeVar("R")
-ROW_SUM_TOLERANCE = 1e-3  # the slack of float32 and float16
+ROW_SUM_TOLERANCE = 1e-3  # covers the rounding of float32 and float16
 BFLOAT16_TOLERANCE = 1e-2  # eight bits of precision: each entry may be off by one part in 512
-MAX_ROWS_ALIKE = 5  # rows whose scores may all be 0, or all 1, and still pass for probabilities
-MAX_LABELS_LISTED = 10  # in a sentence
-LIGHTEST_WEIGHT, HEAVIEST_WEIGHT = 1e-100, 1e100  # weights whose squares, times scores, are still numbers
+MAX_ROWS_ALIKE = 5  # so few scores may all be 0, or all 1, and still be accepted as probabilities
+MAX_LABELS_LISTED = 10  # in a message
+LIGHTEST_WEIGHT, HEAVIEST_WEIGHT = 1e-100, 1e100  # the squares of weights neither underflow nor overflow
 
 
 # --- names of arguments -----------------------------------------------------------------------------------------------
 
 
 def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let a function take an argument by the name that it had, with a warning: `@renamed(groups="clusters")`."""
+    """Let a function accept an argument by its former name, with a warning: `@renamed(groups="clusters")`."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
@@ -51,7 +51,10 @@ def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def renamed_attribute(old: str, new: str) -> property:
-    """An attribute under the name that it had, with a warning: `group = renamed_attribute("group", "stratum")`."""
+    """Return a property for the former name of an attribute; reading it warns.
+
+    For example, `group = renamed_attribute("group", "stratum")`.
+    """
 
     def read(self: Any) -> Any:
         warnings.warn(f"{old} is now called {new}", FutureWarning, stacklevel=2)
@@ -74,7 +77,7 @@ def choice(value: Any, allowed: Iterable[Any], name: str) -> None:
 
 
 def positive_integer(value: Any, name: str, low: int = 1, high: int | None = None) -> int:
-    """An integer of at least `low` (a NumPy integer too, a bool not)."""
+    """Return the value if it is an integer from `low` to `high`; NumPy integers are accepted, booleans are not."""
     is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
     if not is_integer or value < low or (high is not None and value > high):
         span = f"at least {low}" if high is None else f"from {low} to {high}"
@@ -83,7 +86,7 @@ def positive_integer(value: Any, name: str, low: int = 1, high: int | None = Non
 
 
 def number(value: Any, name: str, low: float = -np.inf, high: float = np.inf) -> float:
-    """A finite number in [low, high]."""
+    """Return the value as a float if it is a finite number in [low, high]."""
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
     if not is_number or not low <= value <= high or abs(value) == np.inf:
         raise InputError(
@@ -97,7 +100,7 @@ def number(value: Any, name: str, low: float = -np.inf, high: float = np.inf) ->
 
 
 def level(value: Any, name: str = "level") -> float:
-    """A confidence level, strictly between 0 and 1."""
+    """Return a confidence level, which must lie strictly between 0 and 1."""
     if number(value, name, 0, 1) in (0, 1):
         raise InputError("{argument} must lie strictly between 0 and 1, got {got!r}", argument=name, got=value)
     return float(value)
@@ -107,7 +110,7 @@ def level(value: Any, name: str = "level") -> float:
 
 
 def numeric(values: Any, name: str) -> Floats:
-    """Any container of numbers as a float array: float16 widened to float32, float32 and float64 as they are."""
+    """Return numbers in any container as a float array; float16 becomes float32, other floats keep their type."""
     array = as_numpy(values, name)
     if array.dtype.char in "fd" and array.dtype.isnative:
         return array
@@ -124,7 +127,7 @@ def numeric(values: Any, name: str) -> Floats:
 
 
 def _numbers_from_objects(array: Array, name: str) -> Floats:
-    """Objects (Decimal, mixed columns with nulls) as float64; text is refused even where it spells a number."""
+    """Return objects (Decimal, numbers mixed with nulls) as float64; text is an error even if it spells a number."""
     for position, value in np.ndenumerate(array):
         if isinstance(value, (str, bytes)):
             raise InputError(
@@ -144,7 +147,7 @@ def _dtype_words(array: Array) -> str:
 
 
 def shape_of_predictions(array: Array, multilabel: bool) -> None:
-    """1-D, or 2-D with at least two columns; not empty."""
+    """Raise unless predictions are 1-D, or 2-D with at least two columns, and not empty."""
     if array.ndim not in (1, 2):
         raise InputError(
             "{argument} must be 1-D (binary) or 2-D (one column per class), got shape {got}",
@@ -176,7 +179,7 @@ def finite(array: Array, name: str, rows: Ints | None) -> None:
 
 
 def probabilities(array: Floats, name: str, rows: Ints | None, logits: Hint = Hint.LOGITS) -> None:
-    """Raise unless every entry lies in [0, 1]; `logits` is what to do if they are logits."""
+    """Raise unless every entry lies in [0, 1]; `logits` is the hint for scores that may be logits."""
     low, high = _kernels.extrema(array)
     if low >= 0 and high <= 1:
         return
@@ -201,14 +204,14 @@ def row_sums(
     name: str = "predictions",
     otherwise: str | Hint = Hint.INDEPENDENT_COLUMNS,
 ) -> None:
-    """Raise unless every row sums to one; `given` is the input, whose type says how precise it can be."""
+    """Raise unless every row sums to 1; the type of `given`, the original input, decides the tolerance."""
     tolerance = BFLOAT16_TOLERANCE if is_brief(given) else ROW_SUM_TOLERANCE
     low, high = _kernels.row_sum_extrema(matrix)
     if low >= 1 - tolerance and high <= 1 + tolerance:
         return
     sums = matrix.sum(axis=1, dtype=np.float64)
     bad = np.abs(sums - 1) > tolerance
-    if not bad.any():  # the quick sums were taken in the type of the scores
+    if not bad.any():  # the quick sums above are less precise: they use the type of the scores
         return
     row, value = _first(sums, bad, rows)
     raise InputError(
@@ -221,7 +224,7 @@ def row_sums(
 
 
 def refuse_predicted_classes(scores: Floats) -> None:
-    """Raise where every score is exactly 0 or 1, as predicted classes are; up to five rows that are alike may be."""
+    """Raise if every score is exactly 0 or 1, as predicted classes are; a few identical rows are accepted."""
     width = scores.shape[1] if scores.ndim == 2 else 1
     for part in _kernels.row_blocks(len(scores), width):
         if np.any((scores[part] != 0) & (scores[part] != 1)):
@@ -232,14 +235,14 @@ def refuse_predicted_classes(scores: Floats) -> None:
 
 
 def predicted_classes(one_event: bool) -> InputError:
-    """Return the error that says scores are predicted classes, of one event or one-hot in a matrix."""
+    """Return the error for predicted classes passed as scores, of one event or one-hot in a matrix."""
     hint = Hint.PREDICTED_CLASSES if one_event else Hint.PREDICTED_CLASSES_OF_ROWS
     what = "all {argument} are 0 or 1" if one_event else "all entries of {argument} are 0 or 1"
     return InputError(f"{what}: {LOOK_LIKE_CLASSES}", argument="predictions", hint=hint)
 
 
 def is_brief(given: Any) -> bool:
-    """Whether numbers were given in bfloat16, to eight bits."""
+    """Return whether the numbers came as bfloat16, which has eight bits of precision."""
     return type(given) is not np.ndarray and str(getattr(given, "dtype", "")).endswith("bfloat16")
 
 
@@ -247,12 +250,12 @@ def is_brief(given: Any) -> bool:
 
 
 def index_of(values: Any) -> Any:
-    """The index of a pandas Series or DataFrame; None of anything else."""
+    """Return the index of a pandas Series or DataFrame; None for anything else."""
     return getattr(values, "index", None) if type(values).__module__.partition(".")[0] == "pandas" else None
 
 
 def same_index(**values: Any) -> Any:
-    """The index that all pandas objects among these have; an error where two differ, since rows pair by position."""
+    """Return the index that all pandas objects here share; raise if two differ, because rows pair by position."""
     first, index = "", None
     for name, one in values.items():
         found = index_of(one)
@@ -264,7 +267,7 @@ def same_index(**values: Any) -> Any:
 
 
 def refuse_other_index(index: Any, other: Any, name: str, other_name: str) -> None:
-    """Raise where two indexes of the same length differ; a different length is left to the checks of shapes."""
+    """Raise if two indexes of the same length differ; the checks of shapes compare the lengths."""
     if index is other or len(index) != len(other) or index.equals(other):
         return
     for row, (one, two) in enumerate(zip(index, other, strict=True)):
@@ -284,7 +287,7 @@ def refuse_other_index(index: Any, other: Any, name: str, other_name: str) -> No
 
 
 def labels_as_array(actuals: Any) -> Array:
-    """The labels as they came, as an array; a column vector and one-hot rows are left to the shape checks."""
+    """Return the labels as an array of any shape; `shape_of_labels` refuses column vectors and one-hot rows."""
     if actuals is None:
         raise InputError("{argument} are missing: pass (predictions, actuals)", argument="actuals")
     array = as_numpy(actuals, "actuals")
@@ -292,19 +295,19 @@ def labels_as_array(actuals: Any) -> Array:
 
 
 def swapped(predictions: Array, actuals: Array) -> None:
-    """Raise when the first argument looks like labels; called once the second turned out not to be labels."""
+    """Raise if the first argument looks like labels; called when the second is not labels."""
     if predictions.ndim == 1 and not np.any(predictions != np.rint(predictions)):
         raise InputError("{hint}", hint=Hint.SWAPPED)
 
 
 def shape_of_labels(actuals: Array, predictions: Array, multilabel: bool) -> None:
-    """One label per row, or a matrix of the predictions' shape for multilabel."""
+    """Raise unless there is one label per row, or for multilabel a matrix of the shape of the predictions."""
     if actuals.ndim == 2 and actuals.shape[1] > 1 and len(actuals) == len(predictions):
         swapped(predictions, actuals)
     if multilabel:
         if actuals.shape != predictions.shape:
             raise InputError(
-                "{multilabel=True} needs {argument} of the predictions' shape {needed}, got {got}",
+                "{multilabel=True} needs {argument} of the same shape as the predictions, {needed}, got {got}",
                 argument="actuals",
                 needed=predictions.shape,
                 got=actuals.shape,
@@ -336,7 +339,7 @@ def shape_of_labels(actuals: Array, predictions: Array, multilabel: bool) -> Non
 
 
 def is_label(actuals: Array, label: Any, name: str) -> Array:
-    """Where the labels equal `label`; a missing label equals every missing one."""
+    """Return where the labels equal `label`; all missing labels (None, NaN, NaT) are equal."""
     if np.ndim(label) != 0 or isinstance(label, (dict, set, frozenset)):
         raise InputError("{argument} must be one label, got {got!r}", argument=name, got=label)
     if is_missing(label):
@@ -361,7 +364,7 @@ def _missing(actuals: Array) -> Array:
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN, NaT or pandas.NA: what is not equal to itself, or cannot say."""
+    """Return whether a value is None, NaN, NaT or pandas.NA: not equal to itself, or impossible to compare."""
     if value is None:
         return True
     try:
@@ -381,9 +384,9 @@ def no_missing(actuals: Array, rows: Ints | None) -> None:
 
 
 def class_labels(actuals: Array, n_classes: int, predictions: Floats, rows: Ints | None) -> Array:
-    """Integer labels in 0..K-1; booleans and integral floats too."""
+    """Return labels as integers in 0..K-1; booleans and whole floats are accepted."""
     hint = Hint.NAME_THE_CLASSES if predictions.ndim == 2 else Hint.NAME_THE_POSITIVE
-    needed = f"integers 0..{n_classes - 1}"
+    needed = "0 or 1" if n_classes == 2 else f"integers 0..{n_classes - 1}"
     if actuals.dtype == object:
         no_missing(actuals, rows)
         actuals = _unbox(actuals)
@@ -397,7 +400,7 @@ def class_labels(actuals: Array, n_classes: int, predictions: Floats, rows: Ints
             hint=hint,
         )
     is_boolean = actuals.dtype.kind == "b"
-    if is_boolean:  # whose bytes may be others than 0 and 1, if the memory was never meant to be booleans
+    if is_boolean:  # bytes other than 0 and 1 are possible, if the memory was reinterpreted as booleans
         actuals = np.ascontiguousarray(actuals).view(np.uint8)
     low, high = _kernels.extrema(actuals)
     if not (low >= 0 and high <= n_classes - 1):
@@ -429,21 +432,21 @@ def class_labels(actuals: Array, n_classes: int, predictions: Floats, rows: Ints
 
 
 def _unbox(actuals: Array) -> Array:
-    """Objects that are all numbers or booleans as the array they could have been."""
+    """Return an array of objects as a plain array if all of them are numbers or booleans."""
     if all(isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)) for value in actuals.ravel()):
         return np.array(actuals.tolist())
     return actuals
 
 
 def soft_labels(actuals: Array, rows: Ints | None) -> Floats:
-    """Shares in [0, 1]."""
+    """Return soft labels: shares in [0, 1]."""
     shares = numeric(actuals, "actuals")
     probabilities(shares, "soft labels", rows)
     return shares
 
 
 def named_labels(actuals: Array, classes: Sequence[Any], rows: Ints | None) -> Ints:
-    """Positions of the labels in `classes`."""
+    """Return the position of each label in `classes`."""
     no_missing(actuals, rows)
     try:
         position = {_plain(name): k for k, name in enumerate(classes)}
@@ -476,12 +479,12 @@ def positive_label(actuals: Array, pos_label: Any, rows: Ints | None, neg_label:
 
 
 def one_negative(actuals: Array, positive: Array, pos_label: Any, neg_label: Any) -> None:
-    """Raise unless the positive label occurs and the others are all the same, or `neg_label` where that is given."""
+    """Raise unless the positive label occurs and all other labels are the same one, `neg_label` if given."""
     if not positive.any():
         found = sorted({repr(_plain(value)) for value in actuals})
         same = [word for word in found if word.strip("' ").lower() == str(pos_label).strip().lower()]
         raise InputError(
-            "{pos_label=} does not occur in {actuals} (they hold {found})",
+            "{pos_label=} does not occur in {actuals} (found {found})",
             argument="pos_label",
             pos_label=pos_label,
             found=in_a_list(found),
@@ -517,13 +520,13 @@ def one_other_label(actuals: Array, positive: Array, pos_label: Any, neg_label: 
 
 
 def _counted(labels: Array) -> str:
-    """Return the labels, the most frequent first, each with its number of rows."""
+    """List the labels, the most frequent first, each with its number of rows."""
     times = Counter(repr(_plain(value)) for value in labels.tolist()).most_common()
     return in_a_list([f"{label} ({n:,} row{'s' if n > 1 else ''})" for label, n in times])
 
 
 def in_a_list(words: Sequence[str], most: int = MAX_LABELS_LISTED) -> str:
-    """Return words between commas: all of them, or the first and how many more there are."""
+    """Join words with commas: all of them, or the first few and the number of the others."""
     more = len(words) - most
     return ", ".join(words[:most]) + (f" and {more:,} more" if more > 0 else "")
 
@@ -538,10 +541,10 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-# --- what goes together ---------------------------------------------------------------------------------------------
+# --- combinations of arguments --------------------------------------------------------------------------------------
 
 
-def doors(
+def refuse_contradictions(
     ndim: int,
     n_classes: int,
     pos_label: Any,
@@ -551,17 +554,17 @@ def doors(
     multilabel: bool,
     neg_label: Any = None,
 ) -> None:
-    """Raise when two descriptions of the input contradict each other."""
+    """Raise if two arguments that describe the input contradict each other."""
     if neg_label is not None and pos_label is None:
-        raise InputError("{argument} goes with {pos_label}, which names the other label", argument="neg_label")
+        raise InputError("{argument} needs {pos_label} too, which names the other label", argument="neg_label")
     if neg_label is not None and type(neg_label) is type(pos_label) and neg_label == pos_label:
         raise InputError("{pos_label} and {argument} are both {got!r}", argument="neg_label", got=neg_label)
     if ndim == 2 and pos_label is not None:
-        raise InputError("{argument} goes with 1-D predictions", argument="pos_label", hint=Hint.CLASSES_OF_COLUMNS)
+        raise InputError("{argument} is for one score per row", argument="pos_label", hint=Hint.CLASSES_OF_COLUMNS)
     if ndim == 2 and soft_labels:
-        raise InputError("{soft_labels=True} goes with 1-D predictions", argument="soft_labels")
+        raise InputError("{soft_labels=True} is for one score per row", argument="soft_labels")
     if (pos_label is not None) + (classes is not None) + bool(soft_labels) > 1:
-        raise InputError(Sentence("pass one of {pos_label}, {classes} and {soft_labels}"))
+        raise InputError(Sentence("pass only one of {pos_label}, {classes} and {soft_labels}"))
     if classes is not None and not isinstance(classes, (list, tuple, range, np.ndarray)):
         raise InputError(
             "{argument} must be a list in the order of the columns, got a {got}",
@@ -576,11 +579,13 @@ def doors(
             got=len(classes),
         )
     if multilabel and ignore_label is not None:
-        raise InputError("{argument} does not go with {multilabel=True}: drop the rows first", argument="ignore_label")
+        raise InputError(
+            "{argument} cannot be combined with {multilabel=True}: drop the rows first", argument="ignore_label"
+        )
 
 
 def notion_fits(notion: str, kind: str, n_classes: int) -> None:
-    """Raise when predictions of this kind have no such notion."""
+    """Raise if this notion of calibration does not apply to predictions of this kind."""
     if kind == "binary" and notion != "binary":
         raise InputError(
             "{notion=} needs a matrix of predictions, got 1-D scores",
@@ -589,9 +594,7 @@ def notion_fits(notion: str, kind: str, n_classes: int) -> None:
             hint=Hint.TWO_COLUMNS if notion == "confidence" else Hint.ONE_COLUMN_PER_CLASS,
         )
     if kind == "multilabel" and notion != "classwise":
-        raise InputError(
-            "multilabel predictions have the {argument} 'classwise', not {got!r}", argument="notion", got=notion
-        )
+        raise InputError("multilabel predictions need {notion='classwise'}, got {got!r}", argument="notion", got=notion)
     if notion == "binary" and n_classes > 2:
         raise InputError(
             "{notion='binary'} needs two classes, got {got}",
@@ -605,7 +608,7 @@ def notion_fits(notion: str, kind: str, n_classes: int) -> None:
 
 
 def weights(values: Any, n: int, name: str = "sample_weight", of: str = "row") -> Array:
-    """Importance weights as float64: finite, non-negative, not all zero."""
+    """Return importance weights as float64; they must be finite, non-negative and not all 0."""
     array = numeric(values, name).astype(np.float64, copy=False)
     if array.shape != (n,):
         raise InputError(
@@ -643,7 +646,7 @@ def weights(values: Any, n: int, name: str = "sample_weight", of: str = "row") -
     return array
 
 
-# --- where it went wrong ----------------------------------------------------------------------------------------------
+# --- the first bad entry ----------------------------------------------------------------------------------------------
 
 
 def _place(of: str, number: int) -> Row | str:
@@ -651,17 +654,17 @@ def _place(of: str, number: int) -> Row | str:
 
 
 def _first(array: Array, bad: Array, rows: Ints | None) -> tuple[int, Any]:
-    """Row of the input, and value, of the first bad entry; `rows` maps back to the input when rows were dropped."""
+    """Return the row and value of the first bad entry; `rows` are the rows of the input that were not dropped."""
     position = tuple(int(axis[0]) for axis in np.nonzero(bad))
     row = position[0] if rows is None else int(rows[position[0]])
     return row, array[position]
 
 
-# --- randomness is an argument: nothing here touches the global state -------------------------------------------------
+# --- random numbers, without the global state of NumPy ----------------------------------------------------------------
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """The generator behind `random_state`: None (fresh), a seed, or a Generator used as it is."""
+    """Return the generator for `random_state`: a fresh one for None, one from a seed, or the given Generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     is_seed = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, (bool, np.bool_))
@@ -673,5 +676,5 @@ def generator(random_state: Any) -> np.random.Generator:
         )
     if random_state is None:
         return np.random.default_rng()
-    # A branch of its own: data that were made with the same seed must not meet the same numbers here again.
+    # A separate stream: data simulated with the same seed must not be correlated with the numbers drawn here.
     return np.random.default_rng(np.random.SeedSequence(int(random_state), spawn_key=(1,)))

@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent
 
 
 def attach(namespace: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` for the package whose stub this is; values are kept once loaded."""
+    """Return `__getattr__`, `__dir__` and `__all__` of the package; what was loaded is kept in its `namespace`."""
     places = dict(_imports(FOLDER / "__init__.pyi"))
     everything_in = places.pop("*")
     places |= dict.fromkeys(import_module(everything_in).PUBLIC_NAMES, everything_in)

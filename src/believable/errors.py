@@ -81,44 +81,46 @@ class Hint(Enum):
     LOGITS_TO_DECIDE = f"{LOOK_LIKE_LOGITS}: take the sigmoid or softmax first"
     PERCENTAGES = f"{LOOK_LIKE_PERCENTAGES}: divide by 100"
     PERCENTAGES_IN_FILE = f"{LOOK_LIKE_PERCENTAGES}: pass {{percent=True}}; for logits, {FROM_LOGITS}"
-    READ_AS_PERCENTAGES = "if all are percentages, read them with {percent=True}"
+    READ_AS_PERCENTAGES = "if all of them are percentages, use {percent=True}"
     PREDICTED_CLASSES = "pass predict_proba(X)[:, 1] in place of predict(X)"
     PREDICTED_CLASSES_OF_ROWS = "pass predict_proba(X) in place of predict(X)"
-    ROUNDING = "if this is rounding, clip them first"
+    ROUNDING = "if this is a rounding error, clip them to [0, 1] first"
     SWAPPED = "the arguments look swapped: the order is (predictions, actuals), scores first"
     INDEPENDENT_COLUMNS = "pass {Predictions}(..., multilabel=True) if the columns are independent"
     ONE_COLUMN_PER_CLASS = "pass one column per class"
     TWO_COLUMNS = "for max(p, 1 - p) pass the two columns numpy.column_stack([1 - p, p])"
     # labels
-    NAME_THE_POSITIVE = "pass {Predictions}(..., pos_label=...)"
+    NAME_THE_POSITIVE = "pass {Predictions}(..., pos_label=...) with the label that counts as 1"
     SHARES_OF_ANNOTATORS = "pass {Predictions}(..., soft_labels=True) if they are shares of annotators"
-    NAME_THE_CLASSES = "pass {Predictions}(..., classes=[...])"
+    NAME_THE_CLASSES = "pass {Predictions}(..., classes=[...]) with the labels in the order of the columns"
     CLASSES_OF_COLUMNS = "pass classes=[...] in the order of the columns"
     CLASSES_OF_TEXT = "name them, in order, with {classes}"
     NAME_THE_NEGATIVE = (
         "name the one that counts as 0 with {neg_label} and drop the rows of the others, or pass actuals == pos_label "
         "if all others count as 0"
     )
-    NAME_THE_NEGATIVE_IN_FILE = "name the one that counts as 0 with {neg_label}, and drop the rows of the others"
-    NO_POSITIVES = "if there are truly no positives, pass {actuals} as 0 and 1"
+    NAME_THE_NEGATIVE_IN_FILE = (
+        "name the one that counts as 0 with {neg_label} and drop the rows of the others, or write labels as 0 and 1 if "
+        "all others count as 0"
+    )
+    NO_POSITIVES = "name one of these, or, if there are truly no positives, pass {actuals} as 0 and 1"
     # rows
     DROP_OR_REPAIR = "drop or repair such rows first"
-    DROP_OR_IGNORE = (
-        "drop such rows, or pass {Predictions}(..., ignore_label=float('nan')) to have them dropped and counted"
-    )
+    DROP_OR_IGNORE = "drop such rows, or pass {Predictions}(..., ignore_label=float('nan')) to drop and count them"
     ALIGN_OR_FORGET_INDEX = (
-        "bring the rows into one order with .loc[...], or, if they are in one already, pass .reset_index(drop=True) or "
+        "bring the rows into the same order with .loc[...], or, if they already are, pass .reset_index(drop=True) or "
         ".to_numpy()"
     )
-    REPAIR_OR_LEAVE_OUT = "repair such rows, or leave them out with {drop_missing=True}"
+    REPAIR_OR_LEAVE_OUT = "fill in the value, or leave such rows out with {drop_missing=True}"
     # columns and files
     COUNT_BY = "count again with by="
     CHOOSE_CONFIDENCE = "confidence="
     CHOOSE_CORRECT = "correct="
     RENAME_OR_OVERWRITE = "choose another name, or pass overwrite=True"
-    LEAVE_EMPTY = "fill it in, drop the row, or pass missing='keep' to leave the result empty too"
+    LEAVE_EMPTY = "fill it in, drop the row, or pass missing='keep' to leave the result empty as well"
     LOGITS_OR_RAW = (
-        "pass scores='logits' if they are log-odds, or scores='raw' for other scores, to fit a calibration map first"
+        "pass scores='logits' if they are log-odds; for any other scores, pass scores='raw', which fits a calibration "
+        "map first"
     )
 
     def __str__(self) -> str:
@@ -354,4 +356,4 @@ class LimitWarning(UserWarning):
 
 
 class CoarseCellsWarning(UserWarning):
-    """Scores that matter to this metric share a cell; count on the logit-spaced grid as well."""
+    """Scores that this metric must tell apart share a cell; count on the logit-spaced grid as well."""

@@ -143,7 +143,7 @@ def test_no_range_of_a_handful_of_rows_is_named():
 def test_statistics_are_named_in_the_refusal():
     """What needs the predictions says so."""
     stats = believable.BinStats.of(believable.Predictions([0.5], [1]))
-    with pytest.raises(InputError, match="this needs the predictions themselves, not a BinStats"):
+    with pytest.raises(InputError, match="this function needs the rows of predictions, not a BinStats"):
         verdict(stats)
 
 

@@ -312,7 +312,7 @@ def test_missing_scores_on_request(tmp_path, platt):
     [
         (
             "p,x\n0.5,1\n,2\n",
-            "bad.csv: column 'p' holds no number at row 1 (line 3); fill it in, drop the row, or use --missing keep",
+            "bad.csv: column 'p' has no number at row 1 (line 3); fill it in, drop the row, or use --missing keep",
         ),
         ("p,x\n0.5,1\nabc,2\n", "bad.csv: column 'p' must hold numbers, got the text 'abc' at row 1 (line 3)"),
         ("p,x\n0.5,1\n1_0,2\n", "bad.csv: column 'p' must hold numbers, got the text '1_0' at row 1 (line 3)"),
@@ -325,7 +325,7 @@ def test_missing_scores_on_request(tmp_path, platt):
         ('p,x\n0.5,1\n0.5,"1\n0.5,2\n', "bad.csv has a quotation mark that is never closed, at line 3 or after"),
         ('p,x\n0.5,"a"b\n', "bad.csv cannot be read at line 2"),
         ("", "bad.csv is empty"),
-        ("q,x\n0.5,1\n", "bad.csv: no column has a name known for scores"),
+        ("q,x\n0.5,1\n", "bad.csv: no column has one of the usual names for scores"),
         ("p,score\n0.5,1\n", "several columns could be the scores: p, score; choose one with --prob"),
         ("p,p\n0.5,1\n", "bad.csv: "),
     ],
@@ -426,7 +426,7 @@ def test_one_event_has_no_prefix(tmp_path, platt):
         (["map.json", "old.csv", "-o", "new"], "new: the file must end in"),
         (["map.json", "old.csv", "-o", "nowhere/new.csv"], "nowhere/new.csv cannot be written: there is no folder"),
         (["map.json", "old.csv", "-o", "."], ". is a folder, not a file"),
-        (["map.json", "list.jsonl"], "list.jsonl holds a list: write one object per line"),
+        (["map.json", "list.jsonl"], "list.jsonl contains a JSON array: write one object per line"),
         (["map.json", "lines.jsonl"], "lines.jsonl, line 2: this is not JSON"),
         (["map.json", "clash.jsonl"], "clash.jsonl: there is a column 'p_calibrated' already at line 2"),
         (["map.json", "utf16.csv"], "utf16.csv is UTF-16 text: save it as UTF-8"),
@@ -550,7 +550,7 @@ def test_missing_scores_of_an_archive(tmp_path, platt, missing):
     np.savez(old, p=[0.5, np.nan, 0.2])
     result = run("apply", platt, old, "-o", new, "--missing", missing)
     if missing == "error":
-        assert "old.npz: column 'p' holds no number at row 1; fill it in" in result.stderr
+        assert "old.npz: column 'p' has no number at row 1; fill it in" in result.stderr
         assert not new.exists()
     else:
         assert np.isnan(np.load(new)["p_calibrated"]).tolist() == [False, True, False]
@@ -678,7 +678,7 @@ def test_options_of_tables_are_not_for_runs(ranked, platt):
     """What has no meaning for a run is refused, and so are two inputs, or none."""
     bm25 = ranked / "bm25.txt"
     for options, sentence in (
-        (("--run", bm25, "--prob", "p"), f"--prob is for a table, and {bm25} is a run: its scores are replaced"),
+        (("--run", bm25, "--prob", "p"), f"--prob is for a table, but {bm25} is a run, whose scores are replaced"),
         (("--run", bm25, "--to", "q"), "--to is for a table"),
         ((bm25, "--missing", "keep"), "--missing is for a table"),
         ((bm25, "--run", bm25), f"name either {bm25} or a run with --run, not both"),

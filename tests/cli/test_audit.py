@@ -201,8 +201,8 @@ def test_subgroups_are_named_in_every_way(run, quick, folder, tmp_path):
 def test_clusters_that_nobody_named_are_mentioned(run, quick, folder, tmp_path):
     """A telling name whose values repeat makes a note; naming the clusters ends it."""
     said = (
-        "column patient_id repeats (100 values in 400 rows): if its rows belong together, pass --cluster patient_id; the "
-        "intervals here take rows as independent"
+        "column patient_id repeats (100 values in 400 rows): if rows with the same value belong together, pass --cluster "
+        "patient_id; the intervals here assume independent rows"
     )
     assert audited(run, tmp_path, folder / "a.csv").notes == (said,)
     assert audited(run, tmp_path, folder / "a.csv", "--cluster", "patient_id").notes == ()
@@ -230,7 +230,7 @@ def test_a_run_with_its_judgements(run, quick, tmp_path):
     refused = run("audit", *given)
     assert refused.exit_code == 2
     assert (
-        "use --scores logits if they are log-odds, or --scores raw to have a calibration map fitted first"
+        "use --scores logits if they are log-odds; for any other scores, use --scores raw, which fits a calibration map first"
         in refused.stderr
     )
     assert (
@@ -286,13 +286,13 @@ def test_what_does_not_go_with_answers(run, answers):
     for arguments, sentence in (
         (
             (samples, "--cluster", "doc_id"),
-            "Error: --cluster is for stated confidences, and samples_arc.jsonl is a log of",
+            "Error: --cluster is for stated confidences, but samples_arc.jsonl is a log of",
         ),
-        ((stated, "--samples", "--weight", "id"), "Error: --weight is for a table, and "),
-        ((samples, "--by", "doc_id"), "Error: --by is for stated confidences, and samples_arc.jsonl is a log of"),
+        ((stated, "--samples", "--weight", "id"), "Error: --weight is for a table, but "),
+        ((samples, "--by", "doc_id"), "Error: --by is for stated confidences, but samples_arc.jsonl is a log of"),
         (
             (stated, "--normalise", "length"),
-            "Error: --normalise and --filter are for logs of samples, which stated.jsonl",
+            "Error: --normalise and --filter are for logs of samples, but stated.jsonl",
         ),
         ((stated, "--samples", "--prob", "confidance", "--label", "correct"), "there is no field 'confidance'"),
         ((samples, "--filter", "strict"), "there is no filter 'strict'"),
@@ -314,7 +314,7 @@ SENTENCES = [
     (["a.csv", "--prob", "z"], "these look like logits: use --logits, or --percent for percentages"),
     (["a.csv", "--logits", "--scores", "raw"], "--logits and --scores raw contradict each other: leave one out"),
     (["a.csv", "--scores", "raw"], "fit a calibration map with `believable fit --scores raw`"),
-    (["a.csv", "--label", "sex"], "say which is positive with --pos-label"),
+    (["a.csv", "--label", "sex"], "name the one that counts as 1 with --pos-label"),
     (["a.csv", "--level", "95"], "--level must be a number from 0 to 1, got 95.0"),
     (["a.csv", "--level", "1"], "--level must lie strictly between 0 and 1, got 1.0"),
     (["a.csv", "--compare", "short.csv"], "a.csv has 400 rows and short.csv 100: a comparison needs the same rows"),
@@ -322,7 +322,7 @@ SENTENCES = [
     (["classes.csv", "--compare", "b.csv"], "b.csv"),
     (["a.csv", "--compare-prob", "nothing"], "there is no column 'nothing'"),
     (["classes.csv", "--prob-prefix", "p_", "--compare-prob", "p_cat"], "--compare-prob names one column"),
-    (["-", "--compare-prob", "q"], "the standard input is read once"),
+    (["-", "--compare-prob", "q"], "the standard input can be read only once"),
     (["a.csv", "--run", "run.trec"], "--run needs --qrels"),
     (["--qrels", "qrels.txt"], "--qrels needs --run"),
     (["a.csv", "--run", "r", "--qrels", "q"], "name either a.csv or a run with --run and --qrels, not both"),
@@ -330,9 +330,9 @@ SENTENCES = [
     (["--run", "r", "--qrels", "q"], "there is no file r"),
     (["a.csv", "--rel", "2"], "--rel is for a run and its judgements: name the run with --run"),
     (["a.csv", "--graded"], "--graded is for a run and its judgements: name the run with --run"),
-    (["a.csv", "--filter", "x"], "--filter is for a log of a language model's samples, which a.csv is not"),
-    (["a.csv", "--json", "a.csv"], "--json a.csv is what is read: choose another name"),
-    (["a.csv", "--compare", "b.csv", "--html", "b.csv"], "--html b.csv is what is read: choose another name"),
+    (["a.csv", "--filter", "x"], "--filter is for a sample log of a language model, but a.csv is not one"),
+    (["a.csv", "--json", "a.csv"], "--json a.csv is also an input file: choose another name"),
+    (["a.csv", "--compare", "b.csv", "--html", "b.csv"], "--html b.csv is also an input file: choose another name"),
     (["a.csv", "--html", "nowhere/x.html"], "--html nowhere/x.html cannot be written: there is no folder nowhere"),
     (["a.csv", "--html", "."], "--html . is a folder: name a file"),
     (["a.csv", "--html", "x", "--json", "x"], "--html and --json both name x: choose different files"),
@@ -360,17 +360,17 @@ def test_bad_input_is_one_sentence(run, folder, monkeypatch, arguments, sentence
     ("text", "sentence"),
     [
         ("y,p\n1,0.5\n0,7\n", "got 7 at row 1 (line 3); these look like logits: use --logits, or --percent for"),
-        ("y,q\n1,0.5\n", "no column has a name known for scores"),
+        ("y,q\n1,0.5\n", "no column has one of the usual names for scores"),
         ("", "is empty"),
-        ("y,p\n", "has a header and no rows"),
-        ("y,p\n1,\n0,0.5\n", "or leave them out with --drop-missing"),
+        ("y,p\n", "has a header but no rows"),
+        ("y,p\n1,\n0,0.5\n", "or leave such rows out with --drop-missing"),
         ("y,p\n1,0.5,3\n0,0.5\n", "has 3 fields at line 2, but 2 in its header"),
         ("y,p\n1,high\n0,0.5\n", "column 'p' must hold numbers, got the text 'high' at row 0 (line 2)"),
-        ("y,p\n2,0.5\n1,0.5\n", "name the positive one with --pos-label"),
+        ("y,p\n2,0.5\n1,0.5\n", "name the label that counts as 1 with --pos-label"),
         ("a,b\n1,0.5\n", "actuals, outcomes); choose two of a, b with --prob and --label"),
         ("a,p\n1,0.5\n", "choose one of a, p with --label"),
-        ("y,p\n2,0.5\n1,0.5\n", "labels must be integers 0..1, got 2 at row 0 (line 2)"),
-        ("y,p\n0.5,0.5\n1,0.1\n", "from Python, pass Predictions(..., soft_labels=True)"),
+        ("y,p\n2,0.5\n1,0.5\n", "labels must be 0 or 1, got 2 at row 0 (line 2)"),
+        ("y,p\n0.5,0.5\n1,0.1\n", "use Predictions(..., soft_labels=True) in Python"),
     ],
 )
 def test_a_bad_file_is_named(run, tmp_path, text, sentence):
@@ -463,15 +463,15 @@ def test_what_apply_wrote_can_be_audited(run, quick, folder, tmp_path):
     frame.with_columns(polars.col("^p_.*$").name.map(lambda name: name.replace("p_", "p_calibrated_"))).write_csv(path)
     found = audited(run, tmp_path, path, *FAST)
     assert found.taken == "scores p_cat … p_owl (3 classes), labels label"
-    assert "there are columns p_calibrated_* too: take them with --prob-prefix p_calibrated_" in found.notes
+    assert "there are also columns p_calibrated_*: use them with --prob-prefix p_calibrated_" in found.notes
     asked = audited(run, tmp_path, path, *FAST, "--prob-prefix", "p_calibrated_")
     assert asked.taken == "scores p_calibrated_cat … p_calibrated_owl (3 classes), labels label"
     assert asked.classes == found.classes
-    assert not any("too: take" in note for note in asked.notes)
+    assert not any("there are also columns" in note for note in asked.notes)
     frame = polars.read_csv(folder / "short.csv").with_columns(p_calibrated=0.5)
     frame.write_csv(path)
     found = audited(run, tmp_path, path, *FAST)
-    assert "there is a column p_calibrated too: take it with --prob p_calibrated" in found.notes
+    assert "there is also a column p_calibrated: use it with --prob p_calibrated" in found.notes
     np.savez(tmp_path / "out.npz", **frame.to_dict())
     assert audited(run, tmp_path, tmp_path / "out.npz", *FAST).notes == found.notes
 
@@ -479,8 +479,8 @@ def test_what_apply_wrote_can_be_audited(run, quick, folder, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--pos-label", "yes"], "--pos-label 'yes' does not occur in labels (they hold 'No', 'Yes'); did you mean 'Yes'?"),
-        (["--pos-label", "ill"], "(they hold 'No', 'Yes'); if there are truly no positives, pass labels as 0 and 1"),
+        (["--pos-label", "yes"], "--pos-label 'yes' does not occur in labels (found 'No', 'Yes'); did you mean 'Yes'?"),
+        (["--pos-label", "ill"], "(found 'No', 'Yes'); name one of these, or, if there are truly no positives, pass labels as 0 and 1"),
         (["--prob", "a", "--label", "yy"], "there are no columns 'a', 'yy'; there are y, p"),
         (["--prob", "a"], "there is no column 'a'; there are y, p"),
     ],

@@ -79,9 +79,7 @@ def test_it_can_be_killed_at_any_moment(large, tmp_path):
     process = start(*arguments, before=FEW_METRICS)  # what is tested is the pass
     _, said = process.communicate()
     assert process.returncode == 0, said
-    assert said.startswith(
-        f"Note: the checkpoint {state} is damaged (cut short); the one before it is whole: going on "
-    )
+    assert said.startswith(f"Note: the checkpoint {state} is damaged (cut short); the backup is intact: continuing ")
     assert Summary.load(saved).to_bytes() == whole.to_bytes() == load_summary(state).to_bytes()
     assert not saved.with_name("state.cells.previous").exists()
 
@@ -156,12 +154,12 @@ def test_a_saved_summary_is_audited_as_its_rows_were(run, both):
     assert "saved and 1 more: 800 rows" in twice.stdout
     assert "Gate FAILED: ece" in twice.stdout
     refused = run("audit", out / "saved", out / "saved")
-    assert refused.stderr == "Error: a saved summary is named twice, and its rows would count twice: name each once\n"
+    assert refused.stderr == "Error: a saved summary is named twice, so its rows would count twice: name each once\n"
     refused = run("fit", out / "saved")
-    assert f"{out / 'saved'} holds a saved summary, not rows: `believable audit` reads it" in refused.stderr
+    assert f"{out / 'saved'} is a saved summary, which has no rows: `believable audit` reads it" in refused.stderr
     refused = run("audit", out / "saved", "--prob", "p")
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert refused.stderr == f"Error: --prob is for files of rows, and {out / 'saved'} holds a summary of them\n"
+    assert refused.stderr == f"Error: --prob is for files of rows, but {out / 'saved'} is a saved summary\n"
 
 
 def test_large_files_and_several_are_read_in_one_pass(run, both, folder, monkeypatch):
@@ -184,23 +182,23 @@ def test_large_files_and_several_are_read_in_one_pass(run, both, folder, monkeyp
     [
         (
             ["parts", "--cluster", "sex"],
-            "--cluster needs the rows, and one pass over {parts} keeps only their sums by cell",
+            "--cluster needs the rows, but one pass over {parts} keeps only counts",
         ),
         (["parts", "--compare", "a.csv"], "--compare needs the rows"),
-        (["parts", "--run", "a.csv"], "--run does not go with one pass over {parts}"),
-        (["parts", "--samples"], "--samples does not go with one pass over {parts}"),
+        (["parts", "--run", "a.csv"], "--run cannot be combined with one pass over {parts}"),
+        (["parts", "--samples"], "--samples cannot be combined with one pass over {parts}"),
         (["--stream"], "name a Parquet file, a folder of them, or a pattern in quotes"),
         (["parts", "--stream", "--checkpoint-every", "5"], "--checkpoint-every needs --checkpoint"),
-        (["a.csv", "--stream"], "only Parquet files are read in one pass, and {a.csv} is none"),
-        (["a.csv", "b.csv"], "only Parquet files are read together, in one pass, and {a.csv} is none; to compare"),
+        (["a.csv", "--stream"], "only Parquet files are read in one pass, but {a.csv} is not one"),
+        (["a.csv", "b.csv"], "only Parquet files are read together, in one pass, but {a.csv} is not one; to compare"),
         (["-", "--stream"], "the standard input cannot be read in batches"),
         (["parts", "--logits", "--scores", "raw"], "--logits and --scores raw contradict each other"),
-        (["parts", "--label", "sex"], "say which is positive with --pos-label"),
-        (["parts", "--prob", "age"], "these look like percentages: pass --percent"),
-        (["parts", "--checkpoint", "a.csv"], "{a.csv} is no checkpoint, but something else"),
+        (["parts", "--label", "sex"], "name the one that counts as 1 with --pos-label"),
+        (["parts", "--prob", "age"], "these look like percentages: use --percent"),
+        (["parts", "--checkpoint", "a.csv"], "{a.csv} is not a checkpoint"),
         (["parts", "--save-summary", "a.csv/x"], "--save-summary {a.csv}/x cannot be written: there is no folder"),
-        (["no-*.parquet"], "no file is called like no-*.parquet"),
-        (["parts", "--bins", "17"], "--bins 17: rows are counted in 50,400 cells, of which bins are made"),
+        (["no-*.parquet"], "no file matches the pattern no-*.parquet"),
+        (["parts", "--bins", "17"], "--bins 17: rows are counted in 50,400 cells, which are then combined into bins"),
     ],
 )
 def test_what_does_not_go_is_said(run, both, folder, arguments, sentence):
@@ -229,7 +227,7 @@ def test_what_is_read_is_not_written_to(run, both, option):
     for given in (parts, parts / "[0-9].parquet"):
         result = run("audit", given, "--prob", "p", option, parts / "0.parquet")
         assert result.exit_code == 2
-        assert result.stderr == f"Error: {option} {parts / '0.parquet'} is what is read: choose another name\n"
+        assert result.stderr == f"Error: {option} {parts / '0.parquet'} is also an input file: choose another name\n"
     assert (parts / "0.parquet").read_bytes() == before
 
 
@@ -241,4 +239,4 @@ def test_summaries_with_other_subgroups_do_not_add_up(run, both, tmp_path):
     summarize_files(tmp_path / "older.parquet", prob="p", by=["sex", "age"]).save(tmp_path / "older")
     result = run("audit", saved, tmp_path / "older")
     assert result.exit_code == 2
-    assert result.stderr.startswith("Error: the summaries put the values of column age into different subgroups")
+    assert result.stderr.startswith("Error: the summaries divide column age into different subgroups")

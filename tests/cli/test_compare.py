@@ -17,7 +17,7 @@ def test_two_files(run, folder):
     a, b = (believable.read_predictions(folder / name, prob="p") for name in ("a.csv", "b.csv"))
     lines = result.stdout.splitlines()
     assert lines[:2] == ["a.csv: 400 rows; used scores p, labels y", "b.csv: 400 rows; used scores p, labels y"]
-    assert "a.csv less b.csv (95 % intervals; 10 uniform bins where there are any)" in lines
+    assert "a.csv minus b.csv (95 % intervals; 10 uniform bins for binned metrics)" in lines
     titles = {"expected calibration error": "ece", "smooth calibration error": "smece", "Brier score": "brier"}
     titles |= {"log loss": "nll", "AUC": "auc", "accuracy": "acc"}
     for title, metric in titles.items():
@@ -47,7 +47,7 @@ def test_chosen_metrics_bins_and_clusters(run, folder):
     result = run(*plain, "--bins", 5, "--strategy", "quantile", "--level", 0.8)
     data = believable.read_predictions(folder / "a.csv", prob="p")
     assert f"{believable.expected_calibration_error(data, n_bins=5, strategy='quantile'):.4f}" in result.stdout
-    assert "p less q (80 % intervals; 5 quantile bins where there are any)" in result.stdout
+    assert "p minus q (80 % intervals; 5 quantile bins for binned metrics)" in result.stdout
     assert "q has the higher calibration slope, by " in result.stdout
     assert result.stdout.count("pass --cluster patient_id") == 1
     plain = (*plain[:6], "--metric", "brier")
@@ -98,10 +98,13 @@ def test_two_prefixes_of_one_file(run, folder, tmp_path):
         (["classes.csv", "./classes.csv", "--prob-prefix", "p_"], "classes.csv is named twice: name another file"),
         (["classes.csv", "--prob-prefix", "p_"], "(for classes, --prob-prefix one_ --prob-prefix other_)"),
         (["a.csv", "--prob", "p", "--prob", "p"], "p is compared with itself: name two different columns of a.csv"),
-        (["a.csv", "--prob", "p", "--prob-prefix", "p_"], "with --prob, or with --prob-prefix for classes, not with"),
-        (["a.csv", "b.csv", "--prob", "p", "--prob", "q", "--prob", "z"], "two models are compared"),
-        (["-", "-"], "the standard input is read once"),
-        (["-", "--prob", "p", "--prob", "q"], "the standard input is read once"),
+        (
+            ["a.csv", "--prob", "p", "--prob-prefix", "p_"],
+            "with --prob, or with --prob-prefix for classes, but not with",
+        ),
+        (["a.csv", "b.csv", "--prob", "p", "--prob", "q", "--prob", "z"], "only two models can be compared"),
+        (["-", "-"], "the standard input can be read only once"),
+        (["-", "--prob", "p", "--prob", "q"], "the standard input can be read only once"),
         (
             ["a.csv", "short.csv", "--prob", "p"],
             "a.csv has 400 rows and short.csv 100: a comparison needs the same rows",
@@ -118,7 +121,7 @@ def test_two_prefixes_of_one_file(run, folder, tmp_path):
         (["a.csv", "b.csv", "--level", "0"], "--level must lie strictly between 0 and 1"),
         (
             ["b.csv", "classes.csv"],
-            "the predictions differ in kind: b.csv one score per row and classes.csv a score for",
+            "the predictions differ in kind: b.csv has one score per row and classes.csv has a score for",
         ),
     ],
 )

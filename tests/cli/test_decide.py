@@ -38,7 +38,7 @@ def test_the_answer_comes_first(run, folder, curve):
     first = run("decide", folder / "b.csv").output.splitlines()[2]
     assert first.startswith("Acting on the scores is better than acting on every row or on none at thresholds")
     assert f"{low:g} to {high:g}" in first
-    assert f"The gain is larger than chance explains at {curve.surely_useful[0][0]:g} to" in first
+    assert f"The gain is clearly more than noise at {curve.surely_useful[0][0]:g} to" in first
 
 
 def test_one_threshold(run, folder, curve):

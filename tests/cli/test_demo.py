@@ -36,7 +36,7 @@ def test_it_needs_nothing(run, tmp_path, monkeypatch):
 def test_bad_names_are_refused_before_the_work(run, tmp_path):
     """A picture must be a picture, in a folder that is there."""
     for name, sentence in (
-        ("demo.html", "is the picture: its name must end in .png, .svg or .pdf"),
+        ("demo.html", "the name of the picture must end in .png, .svg or .pdf"),
         ("demo.txt", "the name of a picture must end in .png, .svg or .pdf"),
         ("nowhere/demo.png", "there is no folder"),
     ):
@@ -51,4 +51,4 @@ def test_an_error_names_the_option_that_there_is(run, tmp_path, monkeypatch):
     monkeypatch.setattr("os.access", lambda *_: False)
     result = run("demo", "-o", tmp_path / "demo.png")
     assert result.exit_code == 2
-    assert f"--output {tmp_path / 'demo.png'} cannot be written: nothing may be written in the folder" in result.stderr
+    assert f"--output {tmp_path / 'demo.png'} cannot be written: you have no permission to write in" in result.stderr

@@ -91,7 +91,7 @@ def test_scores_that_mean_what_they_say_are_left_alone(tmp_path):
     result = run("fit", path, "-o", out)
     assert result.exit_code == 0, result.output
     assert "Leave the scores alone" in result.output
-    assert f"Calibration map written to {out}: the map that changes nothing." in result.output
+    assert f"Calibration map written to {out}: it changes nothing." in result.output
     assert json.loads(out.read_text())["method"] == "Identity"
 
 
@@ -167,7 +167,7 @@ def test_without_output_nothing_is_written(one, tmp_path):
     """It says that the map was not written."""
     result = run("fit", one, "--prob", "p", "--method", "temperature")
     assert result.exit_code == 0, result.output
-    assert "The calibration map was not written: name a file with -o." in result.output
+    assert "The calibration map was not saved: to save it, name a file with -o." in result.output
     assert [path.name for path in tmp_path.iterdir()] == ["one.csv"]
 
 
@@ -205,7 +205,7 @@ def test_warnings_are_sentences(tmp_path):
         (["--logits", "--scores", "raw"], "--logits and --scores raw contradict each other: leave one out"),
         (["--prob", "z"], "these look like logits: use --logits"),
         (["--prob", "q"], "there is no column 'q'"),
-        (["--label", "word"], "say which is positive with --pos-label"),
+        (["--label", "word"], "name the one that counts as 1 with --pos-label"),
         (["-o", "nowhere/map.json"], "nowhere/map.json cannot be written: there is no folder nowhere"),
         (["-o", "."], "--output . is a folder: name a file"),
     ],
@@ -234,7 +234,7 @@ def test_the_data_are_not_overwritten_by_their_map(one):
     before = one.read_bytes()
     result = run("fit", one, "--prob", "p", "-o", one)
     assert result.exit_code == 2
-    assert f"--output {one} is what is read: choose another name" in result.stderr
+    assert f"--output {one} is also an input file: choose another name" in result.stderr
     assert one.read_bytes() == before
 
 
@@ -287,7 +287,7 @@ def test_the_audit_of_raw_scores_says_how_to_save_the_map(reranker, tmp_path, mo
         (["fit"], "name a FILE of scores (- for the standard input), or a run with --run and --qrels"),
         (["fit", "--run", "run.trec"], "--run needs --qrels"),
         (["fit", "one.csv", "--rel", 2], "--rel is for a run and its judgements: name the run with --run"),
-        (["fit", "run.trec"], "run.trec is called as a run or its judgements are: name both files, with --run RUN"),
+        (["fit", "run.trec"], "run.trec has the ending of a run or its judgements: name both files, with --run RUN"),
         (["audit", "run.trec"], "name both files, with --run RUN --qrels QRELS"),
         (["fit", "--run", "run.trec", "--qrels", "qrels.txt", "--label", "y"], "--label is for a FILE, not for a run"),
         (
@@ -296,7 +296,7 @@ def test_the_audit_of_raw_scores_says_how_to_save_the_map(reranker, tmp_path, mo
         ),
         (
             ["audit", "--run", "run.trec", "--qrels", "qrels.txt", "--logits", "--map", "isotonic"],
-            "--map is for --scores raw or --graded: logits are audited as they are",
+            "--map is for --scores raw or --graded: logits are audited without a calibration map",
         ),
     ],
 )

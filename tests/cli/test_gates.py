@@ -68,7 +68,7 @@ def test_a_value_beyond_its_interval_is_explained(found):
     """Chance adds to errors, so that a value may lie above the whole interval."""
     small = replace(found["ece"], value=0.01, low=0.0, high=0.009)
     audit = replace(found, metrics=(small,))
-    assert "its value is 0.0100 (chance adds to it)" in str(Gate.of("ece=0.0095", True).result(audit))
+    assert "its value is 0.0100 (which includes noise)" in str(Gate.of("ece=0.0095", True).result(audit))
 
 
 @pytest.mark.parametrize(
@@ -85,14 +85,14 @@ def test_a_value_beyond_its_interval_is_explained(found):
         ("neg_log_loss=0.5", True, "there is no metric 'neg_log_loss': use 'log_loss', for which lower is better here"),
         ("average_precision=0.5", False, "there is no metric 'average_precision' (the nearest is auc)"),
         ("xyz=0.5", True, "there is no metric 'xyz'; `believable metrics` lists them"),
-        ("ece.upper=0.1", True, "after the point comes low, high or value, not 'upper'"),
+        ("ece.upper=0.1", True, "write .low, .high or .value after the metric, not .upper"),
         ("ece=small", True, "--fail-above ece=small: the limit must be a number, got 'small'"),
         ("ece=", True, "the limit must be a number, got ''"),
         ("ece=nan", True, "the limit must be a number, got 'nan'"),
-        ("ece=10", True, "ece lies in [0, 1], so no limit is 10; for 10 %, write 0.1"),
-        ("ece=-0.1", True, "ece lies in [0, 1], so no limit is -0.1"),
-        ("auc=0.8", True, "--fail-above auc=0.8: auc is best high, so use --fail-below auc=0.8"),
-        ("ece=0.1", False, "--fail-below ece=0.1: ece is best low, so use --fail-above ece=0.1"),
+        ("ece=10", True, "ece lies in [0, 1], so 10 cannot be its limit; for 10 %, write 0.1"),
+        ("ece=-0.1", True, "ece lies in [0, 1], so -0.1 cannot be its limit"),
+        ("auc=0.8", True, "--fail-above auc=0.8: higher auc is better, so use --fail-below auc=0.8"),
+        ("ece=0.1", False, "--fail-below ece=0.1: lower ece is better, so use --fail-above ece=0.1"),
     ],
 )
 def test_what_cannot_be_a_gate(run, folder, text, above, sentence):
@@ -107,9 +107,9 @@ def test_a_metric_that_the_audit_lacks(run, folder, found):
     """Not of this kind of predictions, undefined here, or without an interval: each is told."""
     result = run("audit", folder / "a.csv", "--fail-above", "sce=0.1")
     assert result.exit_code == 2
-    assert "with one score per row an audit does not measure sce; it has ece, smece" in result.stderr
+    assert "with one score per row, an audit does not measure sce; choose one of ece, smece" in result.stderr
     result = run("audit", folder / "classes.csv", "--fail-above", "ici=0.1")
-    assert "with a score for each class an audit does not measure ici" in result.stderr
+    assert "with a score for each class, an audit does not measure ici" in result.stderr
     with pytest.raises(InputError, match=r"--fail-below auc=0\.8: auc is not defined for these predictions"):
         Gate.of("auc=0.8", False).result(replace(found, metrics=found.metrics[:1]))
     bare = replace(found, metrics=(replace(found["auc"], low=None, high=None, note="no interval: too many rows"),))

@@ -42,7 +42,7 @@ def test_a_third_label_is_refused(run, tmp_path):
         assert result.exit_code == 2
         assert (
             "--pos-label 'yes' leaves more than one other label: 'no' (40 rows), 'yes' (40 rows), 'maybe' (20 rows); "
-            "name the one that counts as 0 with --neg-label, and drop the rows of the others"
+            "name the one that counts as 0 with --neg-label and drop the rows of the others, or write labels as 0 and 1 if all others count as 0"
         ) in result.stderr
         result = run(*command, "--pos-label", "yes", "--neg-label", "no")
         assert result.exit_code == 2

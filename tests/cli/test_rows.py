@@ -52,7 +52,7 @@ def test_scores_of_ones_own(run, tmp_path):
     for options in ((), ("--prob", "prob")):
         result = run("rows", path, "--width", "0.02", *options)
         assert result.output.startswith(f"Collect {n:,} rows"), result.output
-        assert f"The scores spread as the 500 in {path} do, and are calibrated." in result.output
+        assert f"The scores are distributed like the 500 in {path}, and are calibrated." in result.output
     polars.DataFrame({"p": 100 * p}).write_csv(path)
     assert run("rows", path, "--width", "0.02", "--percent").output.startswith(f"Collect {n:,} rows")
 
@@ -60,14 +60,14 @@ def test_scores_of_ones_own(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ((), "say what the rows are for, for example --width 0.02, or how many there are with --rows"),
+        ((), "name a precision, such as --width 0.02, or a number of rows, such as --rows 1000"),
         (("--rows", "10", "--width", "0.1"), "--rows asks the opposite of --width: leave one of them out"),
         (("--width", "0"), "--width must be larger than 0: no number of rows removes all sampling noise"),
         (("--width", "0.1", "--rate", "2"), "--rate must be a number from 0.0001 to 0.9999, got 2.0"),
         (("--width", "0.1", "--auc", "0.2"), "--auc must be a number from 0.51 to 0.999, got 0.2"),
         (("--width", "0.1", "--prob", "p"), "--prob, --percent and --format are for a FILE of scores: name one"),
         (("nowhere.csv", "--width", "0.1"), "there is no file nowhere.csv"),
-        (("nowhere.csv", "--width", "0.1", "--auc", "0.8"), "the scores in FILE say how they spread: leave --rate"),
+        (("nowhere.csv", "--width", "0.1", "--auc", "0.8"), "the scores in FILE are used in place of --rate"),
     ],
 )
 def test_bad_input_is_one_sentence(run, options, sentence):

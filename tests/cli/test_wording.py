@@ -81,18 +81,18 @@ def test_every_option_exists():
 def test_every_hint_is_in_options(hint):
     """A way out that can be typed: no argument of Python is left in it, unless it says that it is for Python."""
     words = in_options(Sentence("{hint}", hint=hint))
-    assert not re.search(r"\b\w+=(?!\.)", re.sub(r"from Python, pass Predictions\(.*?\)", "", words)), words
-    assert not re.search(r"(?<!from Python, pass )Predictions\(", words), words
+    assert not re.search(r"\b\w+=(?!\.)", re.sub(r"use Predictions\(.*?\) in Python", "", words)), words
+    assert not re.search(r"(?<!use )Predictions\(", words), words
     assert (words == str(hint)) == (hint in HINTS_WITHOUT_ARGUMENTS), words
 
 
 SENTENCES = {
     "logits": (Sentence("{hint}", hint=Hint.LOGITS), "these look like logits: use --logits"),
-    "missing": (Sentence("{hint}", hint=Hint.REPAIR_OR_LEAVE_OUT), "repair such rows, or leave them out with --drop-missing"),
+    "missing": (Sentence("{hint}", hint=Hint.REPAIR_OR_LEAVE_OUT), "fill in the value, or leave such rows out with --drop-missing"),
     "clusters": (Sentence("pass {cluster=}; the intervals", cluster="patient_id"), "pass --cluster patient_id; the intervals"),
     "scores of a run": (
         Sentence("{hint}", hint=Hint.LOGITS_OR_RAW),
-        "use --scores logits if they are log-odds, or --scores raw to have a calibration map fitted first",
+        "use --scores logits if they are log-odds; for any other scores, use --scores raw, which fits a calibration map first",
     ),
     "flags": (
         Sentence("{graded=True} has its own classes: leave out {rel=}", rel=2),

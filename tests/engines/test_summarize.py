@@ -160,7 +160,7 @@ def test_a_third_label_is_refused(frame_of):
         frame = frame_of(pa.table({"p": [0.1, 0.9, 0.6, 0.4], "y": column}))
         no, yes, *_ = column.to_pylist()
         with pytest.raises(
-            InputError, match=r"column 'y' holds 3 labels \(.*\), and pos_label=.* names one; name the one"
+            InputError, match=r"column 'y' has 3 labels \(.*\), but pos_label=.* names only one; name the one"
         ):
             engines.summarize(frame, pos_label=yes, bins=4)
         named = {"pos_label": yes, "neg_label": no}
@@ -225,7 +225,7 @@ def test_vectors_of_spark_without_ansi(spark):
         spark.conf.set("spark.sql.ansi.enabled", before)
     assert_same(found, Summary.of(Predictions(p, y), Layout.of("multiclass", 4, notions=["confidence"], cells=840)))
     assert spark.conf.get(SPARK_METHOD_LIMIT) == limit
-    with pytest.raises(InputError, match=r"Spark would not take 'a.y' for one column: rename it"):
+    with pytest.raises(InputError, match=r"Spark would misread the column name 'a.y': rename"):
         engines.summarize(frame.withColumnRenamed("y", "a.y"), prob="probability", label="a.y")
 
 
@@ -243,5 +243,5 @@ def test_workers_of_spark_count_the_same(spark):
     by = {"site": site[w > 0].astype(str)}
     assert_same(found, Summary.of(Predictions(p, y, sample_weight=w), Layout.of(cells=840), by=by))
     assert found.dropped == {"missing score": 1, "score outside [0, 1]": 1}
-    with pytest.raises(InputError, match="python_workers=True is for frames of pyspark, this one is of pyarrow"):
+    with pytest.raises(InputError, match="python_workers=True is for frames of pyspark, but this frame is of pyarrow"):
         engines.summarize(pa.table(table), python_workers=True)

@@ -198,5 +198,5 @@ def test_what_is_refused():
         squared_kernel_calibration_error(p, y, kernel=lambda x, y: x.__imul__(2) @ y.T)
     with pytest.raises(UndefinedError, match="these are multilabel"):
         squared_kernel_calibration_error(Predictions(p, [[0, 1], [1, 1], [0, 0]], multilabel=True))
-    with pytest.raises(InputError, match="the predictions themselves, not a CellStats"):
+    with pytest.raises(InputError, match="the rows of predictions, not a CellStats"):
         squared_kernel_calibration_error(CellStats.of(Predictions(p, y)))

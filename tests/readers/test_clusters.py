@@ -20,8 +20,8 @@ def test_a_telling_name_that_repeats_is_mentioned(tmp_path, name):
     loaded = load(written(tmp_path, f"y,p,{name}", [f"{k % 2},0.5,{k // 3}" for k in range(12)]))
     assert loaded.clusters is None
     assert loaded.notes == (
-        f"column {name} repeats (4 values in 12 rows): if its rows belong together, pass cluster={name!r}; the intervals "
-        "here take rows as independent",
+        f"column {name} repeats (4 values in 12 rows): if rows with the same value belong together, pass cluster={name!r}; "
+        "the intervals here assume independent rows",
     )
 
 

@@ -59,7 +59,9 @@ def test_text_labels_say_what_is_positive(tmp_path):
     """Text needs pos_label; numbers given as text are matched with numbers."""
     path = write(tmp_path, "text.csv", {"y": np.where(Y == 1, "yes", "no"), "p": P})
     assert expected_calibration_error(read_predictions(path, pos_label="yes")) == expected_calibration_error(P, Y)
-    with pytest.raises(InputError, match=r"column 'y' holds text \(no, yes\): say which is positive with pos_label"):
+    with pytest.raises(
+        InputError, match=r"column 'y' holds text \(no, yes\): name the one that counts as 1 with pos_label"
+    ):
         read_predictions(path)
     path = write(tmp_path, "two.csv", {"y": Y + 1, "p": P})
     assert expected_calibration_error(read_predictions(path, pos_label="2")) == expected_calibration_error(P, Y)
@@ -86,16 +88,16 @@ def test_columns_of_late_types(tmp_path):
 REFUSED = {
     "missing": (None, "there is no file"),
     "empty": ("", "is empty"),
-    "header": ("y,p\n", "has a header and no rows"),
+    "header": ("y,p\n", "has a header but no rows"),
     "unknown names": ("a,b\n1,0.5\n", "or for labels (y, label,"),
     "spaces": (" \n\n", "is empty"),
-    "old Mac": ("y,p\r1,0.5\r", "has lines that end in a carriage return alone"),
+    "old Mac": ("y,p\r1,0.5\r", "has lines that end in a carriage return only"),
     "long line": ("y,p\n1,0.5\n0,0.5,7\n", "has 3 fields at line 3, but 2 in its header"),
     "open quote": ('n,y,p\na,1,0.5\n"b,0,0.5\n', "has a quotation mark after line 2 that is never closed"),
     "long cells": ('n,y,p\n"a\nb",1,0.5\nc,0,x\n', "got the text 'x' at row 1 (line 4)"),
     "decimal commas": ('y,p\n1,"0,5"\n', "got the text '0,5' at row 0 (line 2); write decimals with a point"),
-    "no header": ("1,0.5\n0,0.1\n", "the first line must hold the names of the columns, got 1, 0.5"),
-    "no scores": ("y,b\n1,0.5\n", "no column has a name known for scores"),
+    "no header": ("1,0.5\n0,0.1\n", "the first line must be a header with the names of the columns, got 1, 0.5"),
+    "no scores": ("y,b\n1,0.5\n", "no column has one of the usual names for scores"),
     "two scores": ("y,p,score\n1,0.5,0.5\n", "several columns could be the scores: p, score; choose one with prob"),
     "null score": ("y,p\n1,0.5\n0,\n", "predictions must be finite, got NaN (missing) at row 1 (line 3)"),
     "nan score": ("y,p\n1,0.5\n0,nan\n", "got NaN (missing) at row 1 (line 3)"),
@@ -108,7 +110,7 @@ REFUSED = {
     "some percent": (
         "y,p\n1,0.5\n0,10%\n",
         "column 'p' must hold numbers, got the text '10%' at row 1 (line 3) but '0.5', without a percent sign, at row 0 "
-        "(line 2); if all are percentages, read them with percent=True",
+        "(line 2); if all of them are percentages, use percent=True",
     ),
     "percentages": (
         "y,p\n1,85\n0,10\n",
@@ -140,10 +142,14 @@ def test_bad_files_are_refused(tmp_path, text, sentence):
 
 def test_other_bad_files(tmp_path):
     """Unknown endings and files that are not what they say."""
-    path = tmp_path / "data.xlsx"
+    path = tmp_path / "data.dat"
     path.write_text("x")
-    with pytest.raises(InputError, match=r"must end in \.csv, \.tsv, .* or \.\w+, or say what it is with format"):
+    with pytest.raises(
+        InputError, match=r"must end in \.csv, \.tsv, .* or \.\w+; otherwise name its format with format"
+    ):
         read_predictions(path)
+    with pytest.raises(InputError, match=r"data\.xlsx is a spreadsheet, which cannot be read: save it as csv"):
+        read_predictions(path.rename(tmp_path / "data.xlsx"))
     path = tmp_path / "data.parquet"
     path.write_text("not parquet")
     with pytest.raises(InputError, match="cannot be read as parquet"):
@@ -194,8 +200,8 @@ def test_text_of_other_encodings_is_refused(tmp_path):
     for data, sentence in (
         (b"y,p,n\n1,0.5,a\n0,0.5,caf\xe9\n", "is not UTF-8 text at line 3: save it as UTF-8"),
         ("y,p\n1,0.5\n".encode("utf-16"), "is UTF-16 text: save it as UTF-8"),
-        (b"y,p\n1,0.5\n\0", "is not a text file, so not csv"),
-        (b"PAR1....PAR1", "is a Parquet file, not csv: say what it is with format"),
+        (b"y,p\n1,0.5\n\0", "is not a text file, so it cannot be csv"),
+        (b"PAR1....PAR1", "is a Parquet file, not csv: name its format with format"),
     ):
         path.write_bytes(data)
         with pytest.raises(InputError, match=sentence):
@@ -272,7 +278,7 @@ def test_logits_have_names_of_their_own(tmp_path):
     """A column called logit is known when logits are asked for."""
     path = write(tmp_path, "logits.csv", {"y": Y, "logit": 4 * P - 2})
     assert np.allclose(read_predictions(path, from_logits=True).scores, 1 / (1 + np.exp(2 - 4 * P)))
-    with pytest.raises(InputError, match="no column has a name known for scores"):
+    with pytest.raises(InputError, match="no column has one of the usual names for scores"):
         read_predictions(path)
 
 
@@ -311,7 +317,7 @@ def test_a_third_label_is_refused(tmp_path):
     path.write_text("p,y\n0.1,no\n0.8,yes\n0.3,maybe\n0.4,no\n")
     for read in (read_predictions, load):
         with pytest.raises(
-            InputError, match=r"'yes' \(1 row\), 'maybe' \(1 row\); name the one .* with neg_label, and drop"
+            InputError, match=r"'yes' \(1 row\), 'maybe' \(1 row\); name the one .* with neg_label and drop"
         ):
             read(path, pos_label="yes")
         with pytest.raises(InputError, match="1 row has neither pos_label='yes' nor neg_label='no'"):
@@ -322,6 +328,6 @@ def test_a_third_label_is_refused(tmp_path):
         read_predictions(path, pos_label="2", neg_label="one")
     path.write_text("p,y\n" + "".join(f"0.5,w{k:02}\n" for k in range(13)))
     with pytest.raises(
-        InputError, match=r"holds text \(w00, .*, w09 and 3 more\): say which is positive with pos_label"
+        InputError, match=r"holds text \(w00, .*, w09 and 3 more\): name the one that counts as 1 with pos_label"
     ):
         read_predictions(path)

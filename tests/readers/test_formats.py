@@ -107,7 +107,7 @@ def test_a_format_can_be_said(tmp_path):
     assert read_predictions(path, format="tsv").labels.tolist() == Y.tolist()
     *endings, last = (ending for one in FORMATS for ending in one.endings)
     assert endings[:5] == [".csv", ".tsv", ".parquet", ".jsonl", ".ndjson"]
-    assert f"must end in {', '.join(endings)} or {last}, or say what it is with format" in refused(path)
+    assert f"must end in {', '.join(endings)} or {last}; otherwise name its format with format" in refused(path)
     assert FORMAT_NAMES[:5] == ("csv", "tsv", "parquet", "jsonl", "npz")
     names = ", ".join(map(repr, FORMAT_NAMES))
     with pytest.raises(InputError, match=f"format must be one of {names}, got 'xml'"):
@@ -145,7 +145,7 @@ def test_every_format_has_a_sample():
 
 BAD_LINES = {
     "not JSON": ('{"y": 1, "p": 0.5}\n\n{"y": 0, "p":\n', "bad.jsonl, line 3, character 14: this is not JSON"),
-    "a list": ('[{"y": 1, "p": 0.5}]\n', "holds a list: write one object per line"),
+    "a list": ('[{"y": 1, "p": 0.5}]\n', "contains a JSON array: write one object per line"),
     "a number": ('{"y": 1, "p": 0.5}\n3\n', "line 2: one JSON object per line is needed, got 3"),
     "lacks a key": ('{"y": 1, "p": 0.5}\n\n{"y": 0}\n', "column 'p' has a missing score at row 1 (line 3)"),
     "NaN": ('{"y": 1, "p": 0.5}\n{"y": 0, "p": NaN}\n', "column 'p' has a missing score at row 1 (line 2)"),
@@ -159,7 +159,7 @@ BAD_LINES = {
     "a list as label": ('{"y": [1], "p": 0.5}\n', "column 'y' must hold one label per row, got nested values"),
     "ragged lists": (
         '{"y": 1, "p": [0.5, 0.5]}\n{"y": 0, "p": [1]}\n',
-        "lists in column 'p' must have one length, got 2 at row 0 (line 1) and 1 at row 1 (line 2)",
+        "lists in column 'p' must have the same length, got 2 at row 0 (line 1) and 1 at row 1 (line 2)",
     ),
     "lists of one": ('{"y": 1, "p": [0.5]}\n', "must have one entry per class, got 1 at row 0"),
     "lists of words": ('{"y": 1, "p": ["a", "b"]}\n', "must hold numbers, got values of type String at row 0"),
@@ -273,7 +273,7 @@ def test_pairs_are_not_mixed_up(tmp_path):
     path = put(tmp_path, "pairs.npz", saved(**other, probs=P, labels=Y))
     loaded = load(path)
     assert loaded.predictions.scores.tolist() == P.tolist()
-    assert loaded.notes == ("left unread in the file: probs_cal, labels_cal",)
+    assert loaded.notes == ("other arrays in the file, not read: probs_cal, labels_cal",)
     assert load(path, prob="probs", label="labels").predictions.labels.tolist() == Y.tolist()
     both = load(path, prob="probs_cal", label="labels_cal").predictions
     assert both.labels.tolist() == Y[::-1].tolist()
@@ -297,14 +297,17 @@ def test_arrays_that_cannot_be_columns(tmp_path):
     for arrays, sentence in (
         (
             {"probs": MATRIX, "labels": np.eye(3)},
-            "has shape (3, 3): one entry per row is needed; for one-hot rows, save labels.argmax(axis=1); several labels of",
+            "has shape (3, 3): one entry per row is needed; for one-hot rows, save labels.argmax(axis=1); for several labels per row",
         ),
         ({"probs": P, "labels": np.array([1, "a", None], object)}, "an array holds Python objects, which are not read"),
-        ({"loss": np.array(0.5)}, "holds no array of one or two dimensions with any rows"),
-        ({"probs": np.zeros(0), "labels": np.zeros(0)}, "holds no array of one or two dimensions with any rows"),
+        ({"loss": np.array(0.5)}, "has no array of one or two dimensions that is not empty"),
+        ({"probs": np.zeros(0), "labels": np.zeros(0)}, "has no array of one or two dimensions that is not empty"),
         ({"probs": MATRIX, "scores": P, "labels": Y}, "several columns could be the scores: probs, scores"),
-        ({"a": P, "labels": Y}, "no column has a name known for scores"),
-        ({"probs": np.array([0.5, np.nan, 1]), "labels": Y}, "column 'probs' has a missing score at row 1; repair"),
+        ({"a": P, "labels": Y}, "no column has one of the usual names for scores"),
+        (
+            {"probs": np.array([0.5, np.nan, 1]), "labels": Y},
+            "column 'probs' has a missing score at row 1; fill in the value",
+        ),
     ):
         assert sentence in refused(put(tmp_path, "bad.npz", saved(**arrays)))
     path = put(tmp_path, "typo.npz", saved(probs=P, labels=Y))

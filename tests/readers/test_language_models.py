@@ -101,7 +101,7 @@ def test_log_likelihoods_per_character(tmp_path, normalise, metric, sizes):
     line = sample(0, [-4.0, -6.0], 0, choices=["né", "four"], acc=None) | {metric: float(lls[0] > lls[1])}
     loaded = load_samples(write(tmp_path, [line]), normalise=normalise)
     assert np.allclose(loaded.predictions.scores, [literal_softmax(lls)])
-    assert "makes no probabilities that the model stated" in loaded.notes[0]
+    assert "are not the model's own probabilities" in loaded.notes[0]
     assert loaded.notes[1] == f"For all 1 samples {metric} in the log agrees with the target."
 
 
@@ -132,7 +132,7 @@ def test_a_target_that_can_be_read_in_two_ways(tmp_path):
     assert loaded.predictions.labels.tolist() == [int(line["target"]) - 1 for line in lines]
     for line in lines:
         del line["acc"]
-    with pytest.raises(InputError, match=r"line \d+: the target '[12]' may be the (text|number) or the (number|text) of a choice, and the log has no accuracy that could tell"):  # fmt: skip
+    with pytest.raises(InputError, match=r"line \d+: the target '[12]' may be the (text|number) or the (number|text) of a choice, and no accuracy in the log makes it clear"):  # fmt: skip
         load_samples(write(tmp_path, lines))
 
 
@@ -153,7 +153,7 @@ def test_different_numbers_of_choices_and_several_right_ones(tmp_path):
     loaded = load_samples(write(tmp_path, [LINES[0], sample(5, [-1.0, -2.0, -3.0], 1)]))
     assert loaded.predictions.scores.tolist() == pytest.approx([max(literal_softmax(LLS[0])), max(literal_softmax([-1, -2, -3]))])  # fmt: skip
     assert loaded.predictions.labels.tolist() == [1, 0]
-    assert loaded.notes[0].endswith("whether it is right: questions have 3 to 4 choices.")
+    assert loaded.notes[0].endswith("choice is right, because questions have 3 to 4 choices.")
     several = [sample(0, LLS[0], 0) | {"target": "[0, 2]"}, sample(1, LLS[1], 0, acc=0.0) | {"target": "[0, 2]"}]
     loaded = load_samples(write(tmp_path, several))
     assert loaded.predictions.labels.tolist() == [1, 0]
@@ -166,7 +166,7 @@ def test_one_filter_is_taken(tmp_path):
     loaded = load_samples(write(tmp_path, lines))
     assert len(loaded.predictions) == 3
     assert loaded.clusters is None
-    assert "The log has several filters: 'none' was taken, not 'flipped' (3 lines)." in loaded.notes
+    assert "The log has several filters: 'none' was used, not 'flipped' (3 lines)." in loaded.notes
     assert len(load_samples(write(tmp_path, lines), filter="flipped").predictions) == 3
     with pytest.raises(InputError, match=r"there is no filter 'best'; there are 'none', 'flipped'"):
         load_samples(write(tmp_path, lines), filter="best")
@@ -208,17 +208,17 @@ def test_a_log_that_contradicts_itself(tmp_path):
     rng = np.random.default_rng(1)
     lines = [sample(k, (-rng.exponential(2, 4)).tolist(), int(rng.integers(4))) for k in range(50)]
     lines[3]["acc"] = 1 - lines[3]["acc"]
-    assert "For 1 of 50 samples acc in the log says otherwise than the target does." in load_samples(write(tmp_path, lines)).notes  # fmt: skip
+    assert "For 1 of 50 samples acc in the log disagrees with the target." in load_samples(write(tmp_path, lines)).notes  # fmt: skip
     for line in lines:
         line["target"] = str((int(line["target"]) + 1) % 4)
-    with pytest.raises(InputError, match=r"for \d+ of 50 samples acc does not say whether the likeliest choice is the target"):  # fmt: skip
+    with pytest.raises(InputError, match=r"for \d+ of 50 samples acc contradicts the target and the likeliest choice"):  # fmt: skip
         load_samples(write(tmp_path, lines))
 
 
 def test_a_log_without_accuracy_says_so(tmp_path):
     """The reading of the target could not be checked."""
     loaded = load_samples(write(tmp_path, [sample(0, LLS[0], 0, acc=None)]))
-    assert loaded.notes == ("The log has no acc to check the reading of the target against.",)
+    assert loaded.notes == ("The log has no acc, so it could not be checked whether the target was read correctly.",)
 
 
 @pytest.mark.parametrize(
@@ -226,9 +226,9 @@ def test_a_log_without_accuracy_says_so(tmp_path):
     [
         ({"target": "42", "filtered_resps": ["The answer is 42"]}, "line 1: filtered_resps must hold a log-likelihood for each choice, as multiple-choice tasks log them; got ['The answer is 42']. A task that generates text has no probabilities: write a file with a confidence and correct for each answer"),
         ({"target": "x", "filtered_resps": ["-123.4"]}, "line 1: filtered_resps must hold a log-likelihood for each choice"),
-        ({"target": "x", "filtered_resps": [["-0.5", "True"]]}, "line 1: there is one log-likelihood, and no choice between several to be sure of"),
+        ({"target": "x", "filtered_resps": [["-0.5", "True"]]}, "line 1: there is only one log-likelihood, so there is no choice between several"),
         (sample(0, LLS[0], 0, acc=0.43), "line 1: acc is 0.43, neither 0 nor 1: several choices are right in this task"),
-        (sample(0, LLS[0], 0, acc=None) | {"target": "else"}, "line 1: the target 'else' is neither the number, the text nor the letter of a choice, and the log has no accuracy of 0 or 1 in its place"),
+        (sample(0, LLS[0], 0, acc=None) | {"target": "else"}, "line 1: the target 'else' is neither the number, the text nor the letter of a choice, and the log has no accuracy of 0 or 1 to use instead"),
         (sample(0, [float("nan")] * 2, 0), "no sample has finite log-likelihoods"),
     ],
     ids=["generated", "rolling", "single", "mixed", "unknown target", "nan"],
@@ -295,8 +295,8 @@ def test_numbers_and_words_together(tmp_path):
     assert loaded.pairs
     assert loaded.notes == (
         "1 of 4 confidences were read as the one percentage in a text.",
-        "4 answers (44.4 %) state no confidence that can be read and are left out: this holds for the others.",
-        "The number 1 was stated 1 times beside percentages and read as certain, not as 1 %.",
+        "4 answers (44.4 %) state no confidence that can be read and were left out: the results apply to the others.",
+        "The number 1 was stated 1 times next to percentages and read as certain, not as 1 %.",
     )
 
 
@@ -366,7 +366,7 @@ def test_answers_to_one_question_are_clusters(tmp_path):
     """If the field is named; if not, and it repeats, a note says so."""
     path = write(tmp_path, [{"confidence": 0.5, "correct": 1, "question_id": k // 2} for k in range(6)], "a.jsonl")
     assert load_samples(path, cluster="question_id").clusters.tolist() == ["0", "0", "1", "1", "2", "2"]
-    assert "pass cluster='question_id', or the intervals are too narrow" in load_samples(path).notes[0]
+    assert "pass cluster='question_id'; otherwise the intervals are too narrow" in load_samples(path).notes[0]
     unique = write(tmp_path, [{"confidence": 0.5, "correct": 1, "question_id": k} for k in range(6)], "b.jsonl")
     assert load_samples(unique).notes == ()
 
@@ -374,7 +374,7 @@ def test_answers_to_one_question_are_clusters(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "options", "sentence"),
     [
-        ([{"confidence": 85, "correct": 1}], {}, "line 1: 'confidence' must lie in [0, 1], got 85; pass percent=True if 100 is certain"),
+        ([{"confidence": 85, "correct": 1}], {}, "line 1: 'confidence' must lie in [0, 1], got 85; pass percent=True if these are percentages"),
         ([{"confidence": -0.1, "correct": 1}], {}, "line 1: 'confidence' must lie in [0, 1], got -0.1"),
         ([{"confidence": 101, "correct": 1}], {"percent": True}, "line 1: 'confidence' must lie in [0, 100], got 101"),
         ([{"confidence": True, "correct": 1}], {}, "line 1: 'confidence' must be a number or a text with a percentage, got True"),
@@ -382,15 +382,15 @@ def test_answers_to_one_question_are_clusters(tmp_path):
         ([{"confidence": 0.5, "correct": 1}, {"confidence": 0.5, "correct": 0.5}], {}, "line 2: 'correct' must be true or false, or 1 or 0, got 0.5"),
         ([{"confidence": "hm", "correct": 1}, {"confidence": 1, "correct": None}], {}, "no answer has both a confidence and a mark (1 no confidence stated, 1 not marked as right or wrong)"),
         ([{"sure": 1, "correct": 1}], {}, "p_correct, p_true, score); choose one of sure, correct with confidence="),
-        ([{"confidence": 1, "fine": 1}], {}, "no field has a name known for 'correct' (correct, is_correct, was_correct, correctness, right, is_right, exact_match, acc, accuracy, em, label, y); choose one of confidence, fine with correct="),
+        ([{"confidence": 1, "fine": 1}], {}, "no field has one of the usual names for 'correct' (correct, is_correct, was_correct, correctness, right, is_right, exact_match, acc, accuracy, em, label, y); choose one of confidence, fine with correct="),
         ([{"confidence": 1, "correct": 1}], {"confidence": "conf"}, "there is no field 'conf'; there are confidence, correct"),
         ([{"a": {"conf": 1}, "b": {"conf": 1}, "correct": 1}], {}, "several fields could be 'confidence': a.conf, b.conf; choose one with confidence="),
         ([{"confidence": 1, "correct": 1}], {"by": "topic"}, "no answer has the field 'topic'"),
-        ([{"confidence": 1, "correct": 1, "topic": ["a"]}], {"by": "topic"}, "the field 'topic' holds lists or objects, which are no subgroups"),
+        ([{"confidence": 1, "correct": 1, "topic": ["a"]}], {"by": "topic"}, "the field 'topic' holds lists or objects, which cannot be subgroups"),
         ([{"confidence": 1, "correct": 1, "is_correct": 1}], {}, "several fields could be 'correct': correct, is_correct; choose one with correct="),
         ([{"confidence": 1, "correct": 1}], {"cluster": "q"}, "line 1: there is no 'q'; there are confidence, correct"),
-        ([{"confidence": 1, "correct": 1}], {"normalise": "length"}, "normalise and filter are for logs of samples, which a.jsonl is not"),
-        (LINES, {"percent": True}, "percent is for stated confidences, and a.jsonl is a log of samples"),
+        ([{"confidence": 1, "correct": 1}], {"normalise": "length"}, "normalise and filter are for logs of samples, but a.jsonl is not one"),
+        (LINES, {"percent": True}, "percent is for stated confidences, but a.jsonl is a log of samples"),
         (LINES, {"normalise": "tokens"}, "normalise must be one of 'none', 'length', 'bytes', got 'tokens'"),
     ],
 )  # fmt: skip
@@ -406,10 +406,10 @@ def test_bad_answers(tmp_path, lines, options, sentence):
         ('{"confidence": 1, "correct": 1}\n{"confidence": \n', "line 2: not JSON"),
         ("\n[1, 2]\n", "entry 1: expected an object with named fields, got 1"),
         ('{"confidence": 1, "correct": 1}\n[1]\n', "line 2: expected an object with named fields, got [1]"),
-        ("[{]", "begins with [ but is no array in JSON"),
+        ("[{]", "begins with [ but is not a JSON array"),
         ("[]", "is empty"),
         ("  \n", "is empty"),
-        ("[" * 100_000, "begins with [ but is no array in JSON"),
+        ("[" * 100_000, "begins with [ but is not a JSON array"),
     ],
     ids=["cut", "numbers", "array below", "broken array", "empty array", "blank", "deep"],
 )  # fmt: skip

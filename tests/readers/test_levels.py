@@ -31,7 +31,7 @@ def test_numbers_become_ranges():
     """Four ranges with as many rows each; every row lies in the range it is said to."""
     age = RNG.integers(18, 90, 1000)
     column, (note,) = one("age", age)
-    first, second, third = (int(word) for word in note.rpartition(" at ")[2].split(", "))
+    first, second, third = (int(word) for word in note.rpartition(" at ")[2].partition(" (")[0].split(", "))
     bounds = {
         f"up to {first}": (-np.inf, first),
         f"{first} to {second}": (first, second),
@@ -43,7 +43,7 @@ def test_numbers_become_ranges():
         inside = age[column == name]
         assert ((inside > low) & (inside <= high)).all()
         assert 200 < len(inside) < 300
-    assert note.startswith("column age has 72 different numbers: it was cut into quarters (each with its upper end) at")
+    assert note.startswith("column age has 72 different numbers: it was cut into quarters at")
 
 
 def test_ties_make_fewer_ranges():
@@ -79,13 +79,16 @@ def test_too_many_texts_are_cut_off():
     rest = sum(100 - k for k in range(50, 80))
     assert (column == "the other 30 values").sum() == rest
     assert (
-        note == f"column city has 80 values: the 50 with the most rows are shown, the other 30 ({rest:,} rows) together"
+        note
+        == f"column city has 80 values: the 50 with the most rows are shown, the other 30 ({rest:,} rows) are combined"
     )
 
 
 def test_names_of_rows_are_refused():
     """A text that hardly ever repeats is no subgroup."""
-    with pytest.raises(InputError, match="column 'name' has 100 values in 100 rows: it names rows, not subgroups"):
+    with pytest.raises(
+        InputError, match="column 'name' has 100 values in 100 rows: it identifies rows, so it has no subgroups"
+    ):
         one("name", np.array([f"n{k}" for k in range(100)], object))
 
 

@@ -121,7 +121,7 @@ def test_what_is_loaded_goes_into_inference(tmp_path):
 
 def test_missing_values_are_errors_with_a_way_out(tmp_path):
     """Which column, where, how many, and what to do."""
-    out = "repair such rows, or leave them out with drop_missing=True"
+    out = "fill in the value, or leave such rows out with drop_missing=True"
     path = put(tmp_path, HOLES)
     assert refused(path).endswith(f"column 'p' has a missing score at row 1 (line 3), and at 1 more; {out}")
     unlabelled = put(tmp_path, "p,y\n0.5,\n0.25,1\n", "unlabelled.csv")
@@ -184,7 +184,7 @@ def test_logits_are_said_to_be_such(tmp_path):
 def test_labels_that_are_text(tmp_path):
     """They need pos_label or two classes; text that spells numbers is numbers."""
     path = put(tmp_path, "y,p\nyes ,0.5\nno,0.25\n")
-    assert "column 'y' holds text (no, yes): say which is positive with pos_label" in refused(path)
+    assert "column 'y' holds text (no, yes): name the one that counts as 1 with pos_label" in refused(path)
     assert load(path, pos_label="yes").predictions.labels.tolist() == [1, 0]
     assert load(path, classes=["no", "yes"]).predictions.labels.tolist() == [1, 0]
     assert "pos_label='maybe' does not occur" in refused(path, pos_label="maybe")

@@ -193,7 +193,7 @@ def test_too_many_levels_are_put_together(folder, small):
     assert len(levels) == 51
     assert sorted((one.n for name, one in levels.items() if name != "other values"), reverse=True) == counts[:50]
     assert sum(one.n for one in levels.values()) == N
-    assert any("the 50 with the most rows are shown, the others together" in note for note in passed.notes)
+    assert any("the 50 with the most rows are shown, the others are combined" in note for note in passed.notes)
 
 
 def test_levels_are_chosen_from_rows_spread_over_the_files(folder, small, monkeypatch):
@@ -202,7 +202,7 @@ def test_levels_are_chosen_from_rows_spread_over_the_files(folder, small, monkey
     passed = pass_over(folder, PassSettings(prob="p", label="y", by="age"))
     (note,) = [note for note in passed.notes if "age" in note]
     assert "rows spread over the files: it was cut into quarters" in note
-    cuts = [int(word) for word in note.rpartition(" at ")[2].split(", ")]
+    cuts = [int(word) for word in note.rpartition(" at ")[2].partition(" (")[0].split(", ")]
     age = FRAME["age"].to_numpy()
     assert passed.summary.by["age"][f"up to {cuts[0]}"].n == int((age <= cuts[0]).sum())
     assert sum(one.n for one in passed.summary.by["age"].values()) == N
@@ -210,7 +210,7 @@ def test_levels_are_chosen_from_rows_spread_over_the_files(folder, small, monkey
 
 def test_a_column_that_names_rows_is_refused(folder):
     """Texts that hardly ever repeat are no subgroups."""
-    with pytest.raises(InputError, match=r"rows: column 'as_text' has .* values in 3,000 rows: it names rows"):
+    with pytest.raises(InputError, match=r"rows: column 'as_text' has .* values in 3,000 rows: it identifies rows"):
         summarize_files(folder, prob="p", label="y", by="as_text")
 
 
@@ -261,7 +261,7 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path):
         summarize_files(tmp_path)
     polars.DataFrame({"p": [0.5], "y": [1]}, {"p": polars.Float32, "y": polars.Int8}).write_parquet(other)
     with pytest.raises(
-        InputError, match=r"b.parquet: column 'p' is of type Float32, in .*a.parquet it is of type Float64"
+        InputError, match=r"b.parquet: column 'p' is of type Float32, but in .*a.parquet it is of type Float64"
     ):
         summarize_files(tmp_path)
     polars.DataFrame({"p": [0.5], "y": [1]}, {"p": polars.Float64, "y": polars.Int8}).write_parquet(other)
@@ -272,12 +272,15 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path):
     ("name", "sentence"),
     [
         ("nothing.parquet", "there is no file .*nothing.parquet"),
-        ("none-*.parquet", r"no file is called like .*none-\*.parquet"),
-        ("empty", "there is no .parquet file in the folder .*empty, or below it"),
-        ("tables", "there is no .parquet file in .*tables, or below it; other files, such as table.csv, are read one"),
-        ("saved", "there is no .parquet file in .*saved, or below it; saved summaries are named one by one"),
-        ("saved/*", "day.cells is not a Parquet file: .* saved summaries are named one by one"),
-        ("table.csv", "table.csv is not a Parquet file: only Parquet files are read in batches$"),
+        ("none-*.parquet", r"no file matches the pattern .*none-\*.parquet"),
+        ("empty", "there is no .parquet file in the folder .*empty or below it"),
+        (
+            "tables",
+            "there is no .parquet file in .*tables or below it; name other files, such as table.csv, one at a time",
+        ),
+        ("saved", "there is no .parquet file in .*saved or below it; name saved summaries one by one"),
+        ("saved/*", "day.cells is not a Parquet file: .* name saved summaries one by one"),
+        ("table.csv", "table.csv is not a Parquet file: only Parquet files can be read in batches$"),
         ("cut.parquet", "cut.parquet cannot be read as parquet"),
         ("rows.parquet", "rows.parquet has no rows"),
     ],
@@ -330,7 +333,7 @@ def test_a_column_without_values_has_no_type(tmp_path, small):
     write(tmp_path / "a.parquet", p=polars.Series([None, None], dtype=polars.Null), y=[1, 0], s=[None, None])
     write(tmp_path / "b.parquet", p=[0.5, 0.25], y=[1, 0], s=[7, 8])
     other = write(tmp_path / "c.parquet", p=polars.Series([0.5, 0.25], dtype=polars.Float32), y=[1, 0], s=[None, None])
-    with pytest.raises(InputError, match=r"c.parquet: column 'p' is of type Float32, in .*b.parquet it is of type"):
+    with pytest.raises(InputError, match=r"c.parquet: column 'p' is of type Float32, but in .*b.parquet it is of type"):
         summarize_files(tmp_path, by="s", drop_missing=True)
     write(other, p=[0.5, 0.25], y=[1, 0], s=polars.Series([None, None], dtype=polars.Null))
     summary = summarize_files(tmp_path, by="s", drop_missing=True)
@@ -345,7 +348,7 @@ def test_categories_may_differ_from_file_to_file(tmp_path):
     assert {name: one.n for name, one in summarize_files(tmp_path, by="s").by["s"].items()} == {"x": 2, "y": 1, "z": 1}
     column = polars.Series([1, 2], dtype=polars.UInt64)
     write(tmp_path / "b.parquet", p=[0.5, 0.25], y=[1, 0], n=column)
-    with pytest.raises(InputError, match=r"column 'n' is of type UInt64, in .* it is of type Int64"):
+    with pytest.raises(InputError, match=r"column 'n' is of type UInt64, but in .* it is of type Int64"):
         summarize_files(tmp_path, by="n")
 
 
@@ -403,13 +406,13 @@ def spoilt(path, column, value, dtype=None):
 @pytest.mark.parametrize(
     ("column", "value", "sentence"),
     [
-        ("p", None, "column 'p' has a missing score at row 321; repair such rows"),
-        ("p", math.nan, "column 'p' has a missing score at row 321; repair such rows"),
+        ("p", None, "column 'p' has a missing score at row 321; fill in the value"),
+        ("p", math.nan, "column 'p' has a missing score at row 321; fill in the value"),
         ("y", None, "column 'y' has a missing label at row 321"),
         ("w", None, "column 'w' has a missing weight at row 321"),
         ("p", 1.25, r"predictions must lie in \[0, 1\], got 1.25 at row 321; these look like logits"),
         ("p", -0.5, r"predictions must lie in \[0, 1\], got -0.5 at row 321"),
-        ("y", 2, r"actuals must be integers 0..1, got 2 at row 321"),
+        ("y", 2, r"actuals must be 0 or 1, got 2 at row 321"),
         ("w", -1.0, "sample_weight must not be negative, got -1 at row 321"),
     ],
 )
@@ -430,10 +433,10 @@ def test_missing_values_are_left_out_and_counted(tmp_path, small):
     summary = summarize_files(path, weight="w")
     assert (summary.n, dict(summary.dropped)) == (99, {"weight 0": 900})
     write(path, p=[None, 0.5], y=[1, None])
-    with pytest.raises(InputError, match="every row lacks a score, label or weight: there is nothing to measure"):
+    with pytest.raises(InputError, match="every row has a missing score, label or weight: there is nothing to measure"):
         summarize_files(path, drop_missing=True)
     write(path, p=[0.5, 0.5], y=[1, 0], w=[0, 0])
-    with pytest.raises(InputError, match="every row weighs nothing: there is nothing to measure"):
+    with pytest.raises(InputError, match="every row has weight 0: there is nothing to measure"):
         summarize_files(path, weight="w")
     write(path, p=[None] * 500 + [[0.25, 0.75]] * 3, y=[1] * 503)
     assert dict(summarize_files(path, drop_missing=True).dropped) == {"missing score": 500}
@@ -444,9 +447,9 @@ def test_a_positive_label_may_be_rare(tmp_path, small):
     path = write(tmp_path / "a.parquet", p=[0.1] * 999 + [0.9], y=["no"] * 999 + ["yes"])
     summary = summarize_files(path, pos_label="yes")
     assert (summary.n, float(summary.sums.wy[0])) == (1000, 1.0)
-    with pytest.raises(InputError, match=r"pos_label='yea' does not occur in actuals \(they hold 'no', 'yes'\)"):
+    with pytest.raises(InputError, match=r"pos_label='yea' does not occur in actuals \(found 'no', 'yes'\)"):
         summarize_files(path, pos_label="yea")
-    with pytest.raises(InputError, match=r"column 'y' holds text \(no\): say which is positive with pos_label"):
+    with pytest.raises(InputError, match=r"column 'y' holds text \(no\): name the one that counts as 1 with pos_label"):
         summarize_files(path)
 
 
@@ -461,7 +464,9 @@ def test_rows_mean_what_the_first_ones_meant(tmp_path, small):
     ):
         summarize_files(path)
     write(path, p=[[0.5, 0.5]] * 448 + [[0.5, 0.25, 0.25]] * 452, y=[1] * 900)
-    with pytest.raises(InputError, match=r"lists in column 'p' must have one length, got 3 at row 448 and 2 before"):
+    with pytest.raises(
+        InputError, match=r"lists in column 'p' must have the same length, got 3 at row 448 and 2 before"
+    ):
         summarize_files(path)
 
 
@@ -502,7 +507,7 @@ def test_an_interrupted_pass_goes_on(folder, small, tmp_path, k):
     whole = summarize_files(folder, checkpoint=tmp_path / "whole.cells", **asked)
     state = tmp_path / "state.cells"
     stop_after(k, folder, checkpoint=state, **asked)
-    with pytest.raises(InputError, match=r"checkpoint of a pass that has not ended: [\d,]+ of 3,000 rows are done"):
+    with pytest.raises(InputError, match=r"checkpoint of an incomplete pass: [\d,]+ of 3,000 rows are done"):
         load_summary(state)
     assert identical(whole, summarize_files(folder, checkpoint=state, threads=1, **asked))
     assert identical(whole, load_summary(state))
@@ -543,11 +548,11 @@ def test_a_damaged_checkpoint_is_said_and_never_believed(folder, unfinished, lef
     copy = previous.read_bytes()
     assert identical(whole, pass_over(folder, PassSettings(**asked), say=said.append).summary)
     assert "is damaged" in said[0] or "is empty" in said[0]
-    assert "the one before it is whole: going on from" in said[0]
+    assert "the backup is intact: continuing from" in said[0]
     unfinished.write_bytes(data[:left])
     previous.write_bytes(copy[:-40])
     assert identical(whole, pass_over(folder, PassSettings(**asked), say=said.append).summary)
-    assert said[-1].endswith("and there is none before it: beginning anew")
+    assert said[-1].endswith("and there is no backup: starting over")
 
 
 def test_one_flipped_bit_is_damage(folder, unfinished):
@@ -557,21 +562,21 @@ def test_one_flipped_bit_is_damage(folder, unfinished):
     unfinished.write_bytes(data)
     said = []
     pass_over(folder, PassSettings(prob="p", label="y", checkpoint=unfinished, every=300), say=said.append)
-    assert "is damaged; the one before it is whole" in said[0]
+    assert "is damaged; the backup is intact" in said[0]
 
 
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"prob": "double"}, r"is of a pass with prob=\['p'\], and now it is \['double'\]"),
-        ({"drop_missing": True}, "is of a pass with drop_missing=False, and now it is True"),
-        ({"by": "site"}, r"is of a pass with by=\[\], and now it is \['site'\]"),
-        ({"cells": 840}, "is of a pass with cells=None, and now it is 840"),
+        ({"prob": "double"}, r"belongs to a pass with prob=\['p'\], but now it is \['double'\]"),
+        ({"drop_missing": True}, "belongs to a pass with drop_missing=False, but now it is True"),
+        ({"by": "site"}, r"belongs to a pass with by=\[\], but now it is \['site'\]"),
+        ({"cells": 840}, "belongs to a pass with cells=None, but now it is 840"),
     ],
 )
 def test_another_question_is_refused(folder, unfinished, asked, sentence):
     """Two passes are not mixed."""
-    with pytest.raises(InputError, match=f"{sentence}: name another checkpoint, or delete this one to begin anew"):
+    with pytest.raises(InputError, match=f"{sentence}: name another checkpoint, or delete this one to start over"):
         summarize_files(folder, **{"prob": "p", "label": "y", "checkpoint": unfinished} | asked)
 
 
@@ -595,20 +600,22 @@ def test_what_is_no_checkpoint_is_not_overwritten(folder, tmp_path):
     asked = {"prob": "p", "label": "y"}
     notes = tmp_path / "notes.txt"
     notes.write_text("not to be lost")
-    with pytest.raises(InputError, match=r"notes.txt is no checkpoint, but something else"):
+    with pytest.raises(InputError, match=r"notes.txt is not a checkpoint"):
         summarize_files(folder, checkpoint=notes, **asked)
     assert notes.read_text() == "not to be lost"
     summarize_files(folder, **asked).save(tmp_path / "saved")
-    with pytest.raises(InputError, match="saved is a saved Summary, no checkpoint"):
+    with pytest.raises(InputError, match="saved is a saved Summary, not a checkpoint"):
         summarize_files(folder, checkpoint=tmp_path / "saved", **asked)
     with pytest.raises(InputError, match="is a folder: name a file for the checkpoint"):
         summarize_files(folder, checkpoint=tmp_path, **asked)
-    with pytest.raises(InputError, match="is what is read: choose another name for the checkpoint"):
+    with pytest.raises(InputError, match="is an input file: choose another name for the checkpoint"):
         summarize_files(folder, checkpoint=folder / "part-0.parquet", **asked)
     with pytest.raises(InputError, match="cannot be written: there is no folder"):
         summarize_files(folder, checkpoint=tmp_path / "nowhere" / "state", **asked)
     (tmp_path / "other.previous").write_text("not to be lost")
-    with pytest.raises(InputError, match=r"other.previous is no checkpoint, and the one before .*other is kept there"):
+    with pytest.raises(
+        InputError, match=r"other.previous is not a checkpoint, but a backup of .*other would be written there"
+    ):
         summarize_files(folder, checkpoint=tmp_path / "other", **asked)
 
 

@@ -78,7 +78,7 @@ def test_probabilities_are_taken_as_they_are(tmp_path):
         "Mean score by grade, as in the run: grade 0: 1 document, mean 0; grade 1: 2 documents, mean 0.7; grade 2: 1 "
         "document, mean 0.9."
     )
-    assert loaded.notes[1].startswith("This holds for judged documents.")
+    assert loaded.notes[1].startswith("The results apply to judged documents.")
 
 
 def test_a_single_logit_is_a_sigmoid(tmp_path):
@@ -202,7 +202,7 @@ def test_unjudged_documents_as_not_relevant(tmp_path):
     paths = simulate(tmp_path, sigmoid, n_queries=20)
     loaded = load_run(*paths, unjudged="not relevant")
     assert len(loaded.predictions) == 800
-    assert any("were taken as not relevant: where some are relevant, the scores look too high" in note for note in loaded.notes)  # fmt: skip
+    assert any("were counted as not relevant: if some are relevant, the scores look too high" in note for note in loaded.notes)  # fmt: skip
     assert expected_calibration_error(loaded.predictions) > expected_calibration_error(load_run(*paths).predictions)
 
 
@@ -210,14 +210,14 @@ def test_what_is_in_one_file_only_is_said(tmp_path):
     """Queries without judgements, and judged documents that were not retrieved."""
     paths = write(tmp_path, "q1 Q0 a 1 0.9 x\nq2 Q0 a 1 0.8 x\nq3 Q0 a 1 0.7 x\n", "q1 0 a 1\nq1 0 b 1\nq2 0 z 1\nq9 0 a 1\n")  # fmt: skip
     notes = load_run(*paths).notes
-    assert "Of the queries in the run 1 have no judgements, and 1 more none of a document that was retrieved." in notes
+    assert "Of the queries in the run, 1 have no judgements, and 1 more have none of a retrieved document." in notes
     assert "Judged but not in the run: 2 documents of its queries, and 1 whole queries." in notes
 
 
 def test_distances_are_noticed(tmp_path):
     """Where relevant documents score lower the note asks."""
     loaded = load_run(*simulate(tmp_path, lambda z: -z, n_queries=30), scores="raw")
-    assert any("Relevant documents score lower than others on average: are these distances?" in note for note in loaded.notes)  # fmt: skip
+    assert any("Relevant documents score lower on average than the others: are these distances?" in note for note in loaded.notes)  # fmt: skip
 
 
 def test_what_a_map_warns_of_is_a_note(tmp_path):
@@ -232,7 +232,7 @@ def test_what_a_map_warns_of_is_a_note(tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({}, "run.trec: as probabilities the scores must lie in [0, 1], got 3 for document 'a' of query 'q1'; pass scores='logits' if they are log-odds, or scores='raw' for other scores, to fit a calibration map first"),
+        ({}, "run.trec: scores that are probabilities must lie in [0, 1], got 3 for document 'a' of query 'q1'; pass scores='logits' if they are log-odds; for any other scores, pass scores='raw', which fits a calibration map first"),
         ({"scores": "softmax"}, "scores must be one of 'probabilities', 'logits', 'raw', got 'softmax'"),
         ({"scores": "raw"}, "run.trec: a calibration map is fitted on some queries and judged on others, so it needs at least two"),
         ({"scores": "raw", "graded": True}, "run.trec: no judged document has grade 2 or above: leave out graded=True"),

@@ -24,7 +24,10 @@ ONE = loaded([0.5, 0.25, 0.75], [0, 1, 1])
         (loaded([0.5, 0.25, 0.75], [0, 1, 0]), "the labels of a and b differ at row 2: a comparison needs"),
         (loaded([0.5, 0.25, 0.75], [1, 1, 0]), "differ at row 0, and at 1 more"),
         (loaded([0.5, 0.2, 0.7], [0, 1, 1], sample_weight=[1, 2, 1]), "the weights of a and b differ"),
-        (loaded([[0.5, 0.5]] * 3, [0, 1, 1]), "differ in kind: a one score per row and b a score for each class"),
+        (
+            loaded([[0.5, 0.5]] * 3, [0, 1, 1]),
+            "differ in kind: a has one score per row and b has a score for each class",
+        ),
     ],
 )
 def test_what_differs_is_named(other, sentence):

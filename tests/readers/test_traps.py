@@ -124,7 +124,9 @@ def test_an_array_that_is_called_like_part_of_another(tmp_path):
     matrix, others = np.log([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]]), np.array([0.5, 0.25])
     for arrays in ({"logits": matrix, "logits_1": others}, {"logits_1": others, "logits": matrix}):
         np.savez(tmp_path / "a.npz", **arrays, labels=np.array([0, 1]))
-        with pytest.raises(InputError, match="'logits_1' is an array, and column 1 of 'logits' too: rename one"):
+        with pytest.raises(
+            InputError, match="'logits_1' is the name of an array and also of column 1 of 'logits': rename one"
+        ):
             load(tmp_path / "a.npz", prob="logits", label="labels", from_logits=True)
         assert load(tmp_path / "a.npz", prob="logits_1", label="labels").predictions.scores.tolist() == [0.5, 0.25]
 
@@ -163,7 +165,9 @@ def sample(row, target, log_likelihoods, **more):
 def test_targets_that_count_from_one(tmp_path):
     """Where the log has no accuracy to tell, a number beyond the choices does."""
     rows = [sample(k, str(k + 1), [-1, -2, -3]) for k in range(3)]
-    with pytest.raises(InputError, match="the target '3' is no number of a choice from 0 to 2; if this log counts"):
+    with pytest.raises(
+        InputError, match="the target '3' is not the number of a choice, from 0 to 2; if this log counts"
+    ):
         load_samples(lines(tmp_path, rows))
 
 
@@ -174,13 +178,13 @@ def test_a_misread_target_among_many_choices(tmp_path):
     for k in range(200):
         log_likelihoods, right = (-5 * rng.random(30)).round(3), int(rng.integers(29))
         rows.append(sample(k, str(right + 1), log_likelihoods, acc=float(log_likelihoods.argmax() == right)))
-    with pytest.raises(InputError, match="no number would be right"):
+    with pytest.raises(InputError, match="no result would be right"):
         load_samples(lines(tmp_path, rows))
 
 
 def test_losses_are_no_log_likelihoods(tmp_path):
     """The sign would turn every answer round."""
-    with pytest.raises(InputError, match=r"a log-likelihood is at most 0, got 1\.5; are these losses"):
+    with pytest.raises(InputError, match=r"a log-likelihood is at most 0, got 1\.5; if these are losses"):
         load_samples(lines(tmp_path, [sample(0, "0", [1.5, 2.5])]))
 
 
@@ -240,7 +244,7 @@ def test_other_rows_left_out_of_two_files(tmp_path):
     """As many rows with the same labels are not the same rows."""
     a = load(put(tmp_path, "p,y\n,0\n0.25,0\n0.5,1\n", "a.csv"), drop_missing=True)
     b = load(put(tmp_path, "p,y\n0.25,0\n,0\n0.5,1\n", "b.csv"), drop_missing=True)
-    with pytest.raises(InputError, match="others were left out, the first of them near row 0"):
+    with pytest.raises(InputError, match="were left out, the first near row 0"):
         refuse_other_rows(a, b, "a", "b")
     refuse_other_rows(a, load(put(tmp_path, "p,y\n0.25,0\n0.5,1\n", "c.csv")), "a", "c")
 
@@ -254,7 +258,7 @@ def test_the_same_rows_in_another_order(tmp_path):
         refuse_other_rows(*loaded, "a", "b")
         refuse_other_ids(*loaded, *paths, "a", "b")
 
-    with pytest.raises(InputError, match=r"column id of a and b differs at row 1, 2 and 3: .* sort both by id"):
+    with pytest.raises(InputError, match=r"column id of a and b differs at row 1 \(2 and 3\): .* sort both by id"):
         compared(enumerate([[1, 2, 3], [1, 3, 2]]))
     with pytest.raises(InputError, match="column patient_id"):
         compared(enumerate([[1, 2, 3], [1, 3, 2]]), "patient_id")

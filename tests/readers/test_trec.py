@@ -102,7 +102,7 @@ def test_unjudged_as_not_relevant(tmp_path):
     found = judge(run, qrels, unjudged="not relevant")
     assert found.grades.tolist() == [2, 0, 0, 0]
     assert found.dropped == {"negative grade": 1, "query without judgements": 1}
-    assert "2 of them unjudged and taken as not relevant" in str(found)
+    assert "2 of them unjudged and counted as not relevant" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -145,14 +145,14 @@ def test_lines_are_counted_from_one_with_blank_ones(tmp_path):
     [
         ("q1 Q0 a 1\n", "line 1: expected query, Q0, document, rank, score and tag, separated by spaces or tabs, got 'q1 Q0 a 1'; this looks like judgements: are the two files swapped?"),
         ("q1 Q0 a 1 0.5 t more\n", "line 1: expected query, Q0, document, rank, score and tag"),
-        ("q1 Q0 two words 1 0.5\n", "line 1: the rank is no number; expected query, Q0, document, rank, score and tag, separated by spaces or tabs, got 'q1 Q0 two words 1 0.5'"),
+        ("q1 Q0 two words 1 0.5\n", "line 1: the rank is not a whole number; expected query, Q0, document, rank, score and tag, separated by spaces or tabs, got 'q1 Q0 two words 1 0.5'"),
         ("q1 Q0 a 1 high t\n", "line 1: the score must be a number, got 'high'"),
         ("q1 Q0 a 1 0.5 t\nq1 Q0 b 2 nan t\n", "line 2: the score must be a number, got 'nan'"),
         ("q1 Q0 a 1 inf t\n", "line 1: the score must be a number, got 'inf'"),
         (RUN + "q1 Q0 b 9 1.0 mine\n", "lines 2 and 7: the document 'b' is ranked twice for the query 'q1'"),
         ("\n \n", "run is empty"),
-        (b"\xff\xfe\x00", "run is not a text file in UTF-8"),
-        (gzip.compress(RUN.encode())[:-6], "run is not a text file in UTF-8 (or a whole gzip of one)"),
+        (b"\xff\xfe\x00", "run is not a UTF-8 text file"),
+        (gzip.compress(RUN.encode())[:-6], "run is not a UTF-8 text file, nor a complete gzip file of one"),
     ],
     ids=["qrels", "seven", "shifted", "text", "nan", "inf", "twice", "blank", "binary", "cut"],
 )  # fmt: skip

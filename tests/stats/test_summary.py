@@ -306,7 +306,7 @@ def test_layout_of_subgroups():
         (("multiclass", 3), {"notions": ["top_r"]}, "needs r, the rank"),
         (("multiclass", 3), {"notions": [3]}, "notion must be one of"),
         (("multiclass", 3), {"notions": [View("confidence", 4)]}, "does not fit multiclass predictions of 3 classes"),
-        (("multilabel", 3), {"notions": ["confidence"]}, "multilabel predictions have the notion 'classwise'"),
+        (("multilabel", 3), {"notions": ["confidence"]}, "multilabel predictions need notion='classwise'"),
         (("binary", 2, "int8"), {}, "dtype must be one of"),
         (("binary", 2, "number"), {}, "dtype must be one of"),
         (("binary",), {"cells": 1}, "cells must be an integer from 2"),

@@ -291,9 +291,9 @@ def test_alarms_travel():
     for damage, words in [
         ({"schema": "x"}, "not a saved"),
         ({"settings": {}}, "other settings"),
-        ({"log_capital": [1.0]}, "not those of its bins"),
+        ({"log_capital": [1.0]}, "do not match its bins"),
         ({"view": {"notion": "odd"}}, "damaged"),
-        ({"view": None}, "does not say of what"),
+        ({"view": None}, "does not say of which kind"),
         ({"alarm": {"batch": 1}}, "damaged"),
     ]:
         with pytest.raises(SchemaError, match=words):

@@ -112,10 +112,10 @@ def test_a_batch_without_weight_adds_nothing_but_is_checked():
         (([0.2, np.nan], [0, 1]), "row 1"),
         (([0.2], [0, 1]), "differ in length"),
         (([], [0, 1]), "differ in length: 0 and 2"),
-        (([0.2], [3]), "integers 0..1"),
+        (([0.2], [3]), "must be 0 or 1"),
         (([0.2], [1], [-1]), "must not be negative"),
-        (([[0.2, 0.8]], [1]), "multiclass predictions of 2 classes, the stream binary"),
-        ((np.float32([0.2]), [1]), "float32, those before were float64"),
+        (([[0.2, 0.8]], [1]), "multiclass predictions of 2 classes, but the stream has binary"),
+        ((np.float32([0.2]), [1]), "float32, but earlier ones were float64"),
     ],
 )
 def test_an_invalid_batch_is_refused_whole(batch, words):
@@ -144,7 +144,7 @@ def test_one_stream_has_one_type_of_scores():
 def test_the_wrong_number_of_classes_is_refused():
     """A meter made for three classes takes no other number, in batches and in merges."""
     meter = CalibrationMeter(3)
-    with pytest.raises(InputError, match="it has 2 classes, the meter was made for 3"):
+    with pytest.raises(InputError, match="it has 2 classes, but the meter was made for 3"):
         meter.update([0.2], [1])
     with pytest.raises(MergeError, match="made for 3"):
         meter.merge(Summary.of(Predictions([0.2], [1])))
@@ -274,11 +274,11 @@ def test_damaged_and_foreign_states_are_refused():
     [
         ({"n_classes": 1}, "n_classes"),
         ({"dtype": "float16"}, "dtype"),
-        ({"pos_label": 1, "soft_labels": True}, "pass one of pos_label"),
+        ({"pos_label": 1, "soft_labels": True}, "pass only one of pos_label"),
         ({"classes": "ab"}, "classes must be a list"),
         ({"notions": "confidence"}, "notions must be a list"),
         ({"cells": 1}, "cells"),
-        ({"multilabel": True, "ignore_label": 1}, "ignore_label does not go with multilabel"),
+        ({"multilabel": True, "ignore_label": 1}, "ignore_label cannot be combined with multilabel"),
     ],
 )
 def test_choices_are_checked_at_once(choices, words):
@@ -289,7 +289,7 @@ def test_choices_are_checked_at_once(choices, words):
 
 def test_a_positive_label_is_for_one_column():
     """With a matrix it is refused, as `Predictions` refuses it; errors name the meter's own arguments."""
-    with pytest.raises(InputError, match="pos_label goes with 1-D predictions"):
+    with pytest.raises(InputError, match="pos_label is for one score per row"):
         CalibrationMeter(pos_label="a").update([[0.3, 0.7], [0.2, 0.8]], ["a", "b"])
     with pytest.raises(InputError, match=r"pass CalibrationMeter\(\.\.\., from_logits=True\)"):
         CalibrationMeter().update([0.3, 4.0], [0, 1])

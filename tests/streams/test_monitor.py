@@ -320,7 +320,7 @@ def test_a_state_that_lost_a_pane_is_refused():
         {"counters": counters | {"n": 38}},
         {"counters": counters | {"n": 10**30 + 7}},
     ):
-        with pytest.raises(SchemaError, match="do not hold the rows"):
+        with pytest.raises(SchemaError, match="do not have the rows"):
             CalibrationMonitor(10).load_state_dict(saved | damage)
     monitor.close()
     CalibrationMonitor(10).load_state_dict(monitor.state_dict())

@@ -92,7 +92,9 @@ def test_commas_that_do_not_tell(tmp_path):
     old, new = tmp_path / "old.csv", tmp_path / "new.csv"
     for batch_rows in (1, 100):
         old.write_text("score;x\n1,234;1\n987;2\n")
-        with pytest.raises(ValueError, match=r"the comma in '1,234' at row 0 \(line 2\) may be thousands or decimals"):
+        with pytest.raises(
+            ValueError, match=r"the comma in '1,234' at row 0 \(line 2\) may separate thousands or decimals"
+        ):
             apply_to_file(recalibrator, old, new, batch_rows=batch_rows)
         assert not new.exists()
         old.write_text("score;x\n1,234;1\n0,5;2\n")
@@ -108,7 +110,7 @@ def test_percent_signs_in_some_rows_only(tmp_path, platt, text, batch_rows):
     """Is 0.3 next to 50% a share or a percentage? It is refused, as by fit, whatever the batches."""
     old = tmp_path / ("old.jsonl" if text.startswith("{") else "old.csv")
     old.write_text(text)
-    with pytest.raises(ValueError, match=r"all written alike, got '\d0%' at row .* without a percent sign"):
+    with pytest.raises(ValueError, match=r"must be written the same way, got '\d0%' at row .* without a percent sign"):
         apply_to_file(
             load_recalibrator(platt), old, tmp_path / f"new{old.suffix}", missing="keep", batch_rows=batch_rows
         )
@@ -121,7 +123,9 @@ def test_commas_and_points_in_one_column(tmp_path, batch_rows):
     old = tmp_path / "old.csv"
     for text in ("score;x\n0,5;1\n1.234;2\n", "score;x\n1.234;2\n0,5;1\n"):
         old.write_text(text)
-        with pytest.raises(ValueError, match=r"all written alike, got '0,5' at row . .* but '1\.234' at row ."):
+        with pytest.raises(
+            ValueError, match=r"must be written the same way, got '0,5' at row . .* but '1\.234' at row ."
+        ):
             apply_to_file(PlattScaling(input="scores").fit(z, y), old, tmp_path / "new.csv", batch_rows=batch_rows)
 
 
@@ -137,7 +141,7 @@ def test_empty_lines_at_the_end_of_one_column(tmp_path, platt, batch_rows):
     old.write_text("p\n0.5\n\n0.5\n")
     assert apply_to_file(recalibrator, old, new, missing="keep", batch_rows=batch_rows).n_rows == 3
     assert new.read_text() == f"p,p_calibrated\n0.5,{half}\n,\n0.5,{half}\n"
-    with pytest.raises(ValueError, match=r"holds no number at row 1 \(line 3\)"):
+    with pytest.raises(ValueError, match=r"has no number at row 1 \(line 3\)"):
         apply_to_file(recalibrator, old, new, batch_rows=batch_rows)
 
 

@@ -1,4 +1,4 @@
-"""The command line: arguments in, printing out. Everything heavy is imported by the command that needs it."""
+"""The command line. Each command imports what it needs when it runs, so that help is printed quickly."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ from believable.cli.rows import rows
 
 
 class Commands(click.Group):
-    """Commands; the name of a file in place of one is answered with the command that was meant."""
+    """The group of commands; if a file is named in place of a command, the error suggests `believable audit`."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         given = args[0]
         if self.get_command(ctx, given) is None and (given == "-" or "." in given or os.path.exists(given)):
-            ctx.fail(f"{given!r} is no command: to judge the predictions in a file, type `believable audit {given}`")
+            ctx.fail(f"{given!r} is not a command: to judge the predictions in a file, type `believable audit {given}`")
         return super().resolve_command(ctx, args)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="believable")
 def main() -> None:
-    """Are my numeric scores believable probabilities?"""
+    """Are my numeric scores believable probabilities?
+
+    Start with `believable audit FILE`, or see an example with `believable demo`.
+    """
 
 
 for command in (audit, compare, fit, apply, decide, rows, metrics, demo):

@@ -1,4 +1,4 @@
-"""What every command shares: errors as sentences, names of files, the console, plain text."""
+"""Helpers that all commands share: error messages, names of files, the console, notes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 STANDARD_STREAM = Path("-")  # standard input, or output
 GATE_FAILED = 1
 BAD_INPUT = 2
-INTERRUPTED = 130  # as shells have it: 128, and 2 for the signal
+INTERRUPTED = 130  # the convention of shells: 128 plus the number of the signal
 
 
 def sentences(command: Callable[..., None]) -> Callable[..., None]:
-    """Say what went wrong in a sentence, without a traceback, and exit with 2; with 130 after Ctrl-C."""
+    """Print errors as one sentence, without a traceback, and exit with 2; after Ctrl-C, exit with 130."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
             command(*args, **kwargs)
-        except BrokenPipeError:  # whoever read the output has seen enough; click ends quietly
+        except BrokenPipeError:  # the reader of the output has stopped, as head does; click ends quietly
             raise
         except (BelievableError, OSError) as error:
             click.echo(f"Error: {_said(error)}", err=True)
@@ -47,7 +47,7 @@ def _said(error: Exception) -> str:
 
 
 def called(file: Path) -> str:
-    """What to call a file in a sentence."""
+    """Return the name of a file in messages."""
     return "standard input" if file == STANDARD_STREAM else str(file)
 
 
@@ -58,16 +58,16 @@ def new_console(*, stderr: bool = False) -> Console:
 
 
 def say(console: Console, text: str) -> None:
-    """Plain text: names are not markup, and a terminal wraps lines by itself."""
+    """Print plain text: names are not interpreted as markup, and the terminal wraps the lines."""
     console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-# --- warnings of the library, as sentences on the error stream --------------------------------------------------------
+# --- warnings of the library, as notes on the error stream ------------------------------------------------------------
 
 
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
-    """Collect warnings and say each of them once, without the line of code that it came from."""
+    """Print each warning once, as a note, without the line of code that raised it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default", UserWarning)
         yield
@@ -76,5 +76,5 @@ def warnings_as_notes() -> Iterator[None]:
 
 
 def note(text: str) -> None:
-    """One sentence that is no result."""
+    """Print a note on the error stream."""
     click.echo(f"Note: {text}", err=True)

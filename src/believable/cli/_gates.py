@@ -1,4 +1,4 @@
-"""Gates: limits on what an audit found, for a job that must fail when the scores are not good enough."""
+"""Gates: limits on the metrics of an audit, so that a job can fail if the scores are not good enough."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Gate:
     Attributes
     ----------
     name : str
-        The metric's alias.
+        The alias of the metric.
     end : {"low", "high", "value"}
-        What is compared: an end of the interval, or the value.
+        What is compared with the limit: an end of the interval, or the value.
     limit : float
     above : bool
-        Whether being above it fails (--fail-above), or being below it (--fail-below).
+        Whether numbers above the limit fail (--fail-above), or those below it (--fail-below).
     """
 
     name: str
@@ -43,8 +43,8 @@ class Gate:
     def of(cls, text: str, above: bool) -> Gate:
         """Read "ece=0.1", "ece.low=0.1" or "ece.value=0.1".
 
-        Unless an end is named, what is compared is the end that has the gate fail unless the data show that the metric
-        keeps the limit.
+        By default the worse end of the interval is compared, so that the gate passes only if the data show that the
+        metric keeps the limit.
         """
         option = "--fail-above" if above else "--fail-below"
         name, equals, number = text.partition("=")
@@ -52,11 +52,11 @@ class Gate:
             raise InputError(f"{option} takes NAME=LIMIT, such as {'ece=0.1' if above else 'auc=0.8'}, got {text!r}")
         name, dot, end = name.strip().rpartition(".") if "." in name else (name.strip(), "", "")
         if dot and end not in ENDS:
-            raise InputError(f"{option} {text}: after the point comes low, high or value, not {end!r}")
+            raise InputError(f"{option} {text}: write .low, .high or .value after the metric, not .{end}")
         row = find(name, f"{option} {text}")
         if row.direction == ("higher" if above else "lower"):
-            other, best = ("--fail-below", "high") if above else ("--fail-above", "low")
-            raise InputError(f"{option} {text}: {row.alias} is best {best}, so use {other} {text}")
+            other, better = ("--fail-below", "higher") if above else ("--fail-above", "lower")
+            raise InputError(f"{option} {text}: {better} {row.alias} is better, so use {other} {text}")
         limit = _limit(number, row, f"{option} {text}")
         default: End = "high" if above else "low"
         return cls(row.alias, end if dot else default, limit, above)  # type: ignore[arg-type]
@@ -66,16 +66,18 @@ class Gate:
         return f"--fail-{'above' if self.above else 'below'} {self.name}{end}={self.limit:g}"
 
     def refuse_kind(self, kind: Kind) -> None:
-        """An error where an audit of such predictions does not measure this."""
+        """Raise if an audit of such predictions does not measure this metric."""
         from believable.auditing.measure import AUDITED_DISCRIMINATION, AUDITED_ERRORS, AUDITED_SCORES
 
         measured = (*AUDITED_ERRORS[kind], *AUDITED_SCORES, *AUDITED_DISCRIMINATION)
         if self.name not in measured:
             what = {"binary": "one score per row", "multiclass": "a score for each class"}.get(kind, "labels")
-            raise InputError(f"{self}: with {what} an audit does not measure {self.name}; it has {', '.join(measured)}")
+            raise InputError(
+                f"{self}: with {what}, an audit does not measure {self.name}; choose one of {', '.join(measured)}"
+            )
 
     def result(self, audit: Audit) -> Result:
-        """Whether the audit keeps the limit."""
+        """Compare the audit with the limit."""
         try:
             measured = audit[self.name]
         except KeyError:
@@ -93,7 +95,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a gate; its text says which end was compared, and with what."""
+    """The result of a gate; as text, it says what was compared with the limit."""
 
     gate: Gate
     measured: Measured
@@ -109,7 +111,7 @@ class Result:
         bins = f", {self.measured.bins}" if self.measured.bins else ""
         value = "" if gate.end == "value" else f"; its value is {self.measured.value:.4f}"
         if self.measured.high is not None and self.measured.value > self.measured.high:
-            value += " (chance adds to it)"
+            value += " (which includes noise)"
         return (
             f"{'passed' if self.kept else 'FAILED'}: {gate.name} {side} {gate.limit:g}: the {ENDS[gate.end]}{interval} "
             f"is {self.found:.4f}, {'not ' if self.kept else ''}{beyond} {gate.limit:g}{value}{bins}"
@@ -117,12 +119,12 @@ class Result:
 
 
 def gates_of(fail_above: Iterable[str], fail_below: Iterable[str]) -> list[Gate]:
-    """The gates asked for; an error where one cannot be read."""
+    """Return the gates of --fail-above and --fail-below."""
     return [*(Gate.of(text, True) for text in fail_above), *(Gate.of(text, False) for text in fail_below)]
 
 
 def find(name: str, where: str) -> Metric:
-    """A metric by any name that the library or a report has for it; an error that suggests one like it."""
+    """Return a metric by any of its names in the library or in reports; the error suggests a similar one."""
     from believable.metrics import METRICS
     from believable.metrics.table import instead_of, known_metric, plain_metric_name
     from believable.report.wording import long_name, short_name
@@ -149,5 +151,7 @@ def _limit(number: str, row: Metric, where: str) -> float:
         raise InputError(f"{where}: the limit must be a number, got {number!r}")
     if not row.low <= limit <= row.high:
         percent = f"; for {limit:g} %, write {limit / 100:g}" if row.high == 1 and 1 < limit <= 100 else ""
-        raise InputError(f"{where}: {row.alias} lies in [{row.low:g}, {row.high:g}], so no limit is {limit:g}{percent}")
+        raise InputError(
+            f"{where}: {row.alias} lies in [{row.low:g}, {row.high:g}], so {limit:g} cannot be its limit{percent}"
+        )
     return limit

@@ -1,4 +1,4 @@
-"""From options to predictions: a table, a run with judgements, or the answers of a language model."""
+"""Read the predictions that the options name: a table, a run with judgements, or answers of a language model."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ OPTIONS_OF_TABLES = ("prob_prefix", "pos_label", "neg_label", "weight", "format"
 
 
 def read(file: Path | None, asked: Mapping[str, Any], *, unasked: Collection[str] = ()) -> Loaded:
-    """What the options name, ready to be audited: subgroups few enough, notes in the words of the command line.
+    """Read what the options name, with few enough subgroups and with notes in the words of the command line.
 
-    Notes that ask for an argument in `unasked` are left out.
+    Notes that suggest an argument in `unasked` are left out.
     """
     from believable.readers.levels import as_subgroups
 
@@ -41,7 +41,7 @@ def read(file: Path | None, asked: Mapping[str, Any], *, unasked: Collection[str
 
 
 def read_other(file: Path, asked: Mapping[str, Any], *, unasked: Collection[str] = (), **instead: Any) -> Loaded:
-    """Other predictions for the same rows: clusters and subgroups are those of the first."""
+    """Read other predictions for the same rows; clusters and subgroups are taken from the first file."""
     if asked.get("cluster") is not None:
         unasked = {*unasked, "cluster"}
     return read(file, {**asked, **instead, "cluster": None, "by": ()}, unasked=unasked)
@@ -57,24 +57,24 @@ def _read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
     scale = scale_of(asked.get("scores"), asked["logits"])
     if scale == "scores":
         raise InputError(
-            "raw scores are not probabilities, so there is nothing to audit: fit a calibration map with "
-            "`believable fit --scores raw`, and audit what `believable apply` makes of other rows"
+            "raw scores are not probabilities, so there is nothing to audit: fit a calibration map with `believable "
+            "fit --scores raw`, apply it to other rows with `believable apply`, and audit the result"
         )
     if _is_samples(file, asked):
         return _samples(file, asked)
-    refuse(asked, OPTIONS_OF_SAMPLES, f"is for a log of a language model's samples, which {file} is not")
+    refuse(asked, OPTIONS_OF_SAMPLES, f"is for a sample log of a language model, but {file} is not one")
     from believable.readers import load
 
     return load(file, **columns_in(asked) | {"by": names_in(asked.get("by", ())), "from_logits": scale == "logits"})
 
 
 def columns_in(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The options on columns as arguments of `load`."""
+    """Return the options on columns as arguments of `load`."""
     return {name: asked[name] for name in OPTIONS_OF_COLUMNS if name in asked}
 
 
 def names_in(given: Iterable[str]) -> list[str]:
-    """Names that were given one by one or between commas; one with a comma in it stands in quotation marks.
+    """Return names that were given one by one or with commas between them; a name with a comma must be quoted.
 
     >>> names_in(["age,sex", '"a, b"'])
     ['age', 'sex', 'a, b']
@@ -83,22 +83,22 @@ def names_in(given: Iterable[str]) -> list[str]:
 
 
 def names_a_run(asked: Mapping[str, Any]) -> bool:
-    """Whether a run or its judgements are named."""
+    """Return whether a run or its judgements are named."""
     return asked.get("run") is not None or asked.get("qrels") is not None
 
 
 def refuse_run(file: Path, asked: Mapping[str, Any]) -> None:
-    """An error where a file is called as runs and judgements are, and was named as a table."""
+    """Raise if a file that was named as a table has the ending of a run or of judgements."""
     ending = file.name.lower().removesuffix(".gz").rpartition(".")[2]
     if ending in ENDINGS_OF_RUNS and asked.get("format") is None and not asked.get("samples"):
         raise InputError(
-            f"{file} is called as a run or its judgements are: name both files, with --run RUN --qrels QRELS; if it is "
-            "a table, say what kind with --format"
+            f"{file} has the ending of a run or its judgements: name both files, with --run RUN --qrels QRELS; if it "
+            "is a table, name its format with --format"
         )
 
 
 def read_run(file: Path | None, asked: Mapping[str, Any], *, to_fit: bool = False) -> Loaded:
-    """The judged documents of a run; `to_fit`, raw scores are handed over as they are, and no map is learnt."""
+    """Read the judged documents of a run; with `to_fit`, raw scores stay as they are, without a fitted map."""
     from believable.readers import load_run
 
     run, qrels = asked.get("run"), asked.get("qrels")
@@ -112,7 +112,7 @@ def read_run(file: Path | None, asked: Mapping[str, Any], *, to_fit: bool = Fals
     )
     scale = scale_of(asked.get("scores"), asked["logits"])
     if asked.get("map") is not None and scale != "scores" and not asked.get("graded"):
-        raise InputError(f"--map is for --scores raw or --graded: {scale} are audited as they are")
+        raise InputError(f"--map is for --scores raw or --graded: {scale} are audited without a calibration map")
     chosen = {
         "rel": asked.get("rel"),
         "unjudged": None if asked.get("unjudged") is None else asked["unjudged"].replace("-", " "),
@@ -134,7 +134,7 @@ def read_run(file: Path | None, asked: Mapping[str, Any], *, to_fit: bool = Fals
 
 
 def _how_to_save(asked: Mapping[str, Any]) -> str:
-    """The command that learns the map of raw scores again, and writes it."""
+    """Return the command that fits the calibration map of raw scores again and saves it."""
     words = ["believable", "fit", "--run", str(asked["run"]), "--qrels", str(asked["qrels"]), "--scores", "raw"]
     for option in ("rel", "unjudged"):
         words += [] if asked.get(option) is None else [f"--{option}", str(asked[option])]
@@ -143,7 +143,10 @@ def _how_to_save(asked: Mapping[str, Any]) -> str:
 
 
 def _is_samples(file: Path, asked: Mapping[str, Any]) -> bool:
-    """Asked for, or recognised by the fields of the first objects; an option of tables says that it is a table."""
+    """Return whether the file has answers of a language model: with --samples, or by the fields of its first objects.
+
+    Options that are only for tables say that it is a table.
+    """
     if asked.get("samples"):
         return True
     if any(asked.get(name) for name in OPTIONS_OF_TABLES) or file == STANDARD_STREAM:
@@ -160,7 +163,7 @@ def _is_samples(file: Path, asked: Mapping[str, Any]) -> bool:
 def _samples(file: Path, asked: Mapping[str, Any]) -> Loaded:
     from believable.readers import load_samples
 
-    refuse(asked, OPTIONS_OF_TABLES, f"is for a table, and {file} is read as the answers of a language model")
+    refuse(asked, OPTIONS_OF_TABLES, f"is for a table, but {file} is read as the answers of a language model")
     return load_samples(
         file,
         normalise=asked.get("normalise") or "none",
@@ -174,7 +177,7 @@ def _samples(file: Path, asked: Mapping[str, Any]) -> Loaded:
 
 
 def refuse(asked: Mapping[str, Any], names: Iterable[str], why: str) -> None:
-    """An error for the first of these options that was given."""
+    """Raise if one of these options was given."""
     for name in names:
         if asked.get(name) not in (None, False, ()):
             raise InputError(f"--{name.replace('_', '-')} {why}")

@@ -1,4 +1,4 @@
-"""What is too large to hold row by row: Parquet files in one pass, and summaries that were saved."""
+"""Inputs that are not held in memory row by row: Parquet files read in one pass, and saved summaries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from believable.errors import BelievableError, InputError
 if TYPE_CHECKING:
     from believable.stats import Summary
 
-MAX_ROWS_HELD = 5_000_000  # of a Parquet file: longer ones are read in one pass
+MAX_ROWS_HELD = 5_000_000  # longer Parquet files are read in one pass
 OPTIONS_OF_LARGE_FILES = ("stream", "checkpoint", "checkpoint_every", "save_summary")
 OPTIONS_THAT_NEED_ROWS = ("cluster", "compare", "compare_prob")
 OPTIONS_OF_OTHER_INPUTS = ("run", "qrels", "rel", "graded", "unjudged", "map", "samples", "normalise", "filter")
@@ -28,12 +28,12 @@ OPTIONS_OF_ROWS = (
     *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "neg_label", "weight"),
     *("drop_missing", "format", "stream", "checkpoint", "checkpoint_every"),
 )
-RANGE_OF_NUMBERS = re.compile(r"(up to|above) \S+|\S+ to \S+")  # what numbers that were cut are called
+RANGE_OF_NUMBERS = re.compile(r"(up to|above) \S+|\S+ to \S+")  # the names of subgroups that are ranges of numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Large:
-    """A summary to audit, with what the report says about it."""
+    """A summary to audit, with a title and notes for the report."""
 
     summary: Summary
     title: str
@@ -43,7 +43,10 @@ class Large:
 
 
 def is_large(files: Sequence[Path], asked: Mapping[str, Any]) -> bool:
-    """Whether the input is read in one pass: asked for, several files, a folder, a pattern, saved, or very long."""
+    """Return whether the input is read in one pass.
+
+    It is with options such as --stream, and for several files, a folder, a pattern, a saved summary or a long file.
+    """
     from believable.readers.passes.checkpoint import is_saved
     from believable.readers.passes.parts import is_pattern
 
@@ -60,18 +63,18 @@ def is_large(files: Sequence[Path], asked: Mapping[str, Any]) -> bool:
 
 
 def files_behind(files: Sequence[Path]) -> list[Path]:
-    """The files themselves, and those that a folder or a pattern stands for: what must not be written to."""
+    """Return the files and those that a folder or pattern stands for, all of which must not be overwritten."""
     from believable.readers.passes.parts import is_pattern, paths_of
 
     several = [one for one in files if one != STANDARD_STREAM and (one.is_dir() or is_pattern(one))]
     try:
         return [*files, *map(Path, paths_of(several))]
-    except BelievableError:  # for the reader to say
+    except BelievableError:  # the reader will raise it again
         return [*files]
 
 
 def _rows(file: Path, format: str | None) -> int:
-    """Rows of a Parquet file; 0 for anything else."""
+    """Return the number of rows of a Parquet file; 0 for anything else."""
     from believable.readers.formats.parquet import PARQUET
     from believable.readers.passes.parts import find_parts
 
@@ -81,23 +84,22 @@ def _rows(file: Path, format: str | None) -> int:
         return 0
     try:
         return find_parts(file).rows
-    except BelievableError:  # for the reader to say
+    except BelievableError:  # the reader will raise it again
         return 0
 
 
 def read_large(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
-    """One pass over the files, or the summary that they hold."""
+    """Count the files in one pass, or load the summaries that they contain."""
     from believable.readers.passes.checkpoint import is_saved
 
     saved = [is_saved(file) for file in files]
     what = f"one pass over {files[0]}" if len(files) == 1 else "one pass over Parquet files"
     what = "a saved summary" if any(saved) else what
-    refuse(asked, OPTIONS_OF_OTHER_INPUTS, f"does not go with {what}")
+    refuse(asked, OPTIONS_OF_OTHER_INPUTS, f"cannot be combined with {what}")
     refuse(
         asked,
         OPTIONS_THAT_NEED_ROWS,
-        f"needs the rows, and {what} keeps only their sums by cell: leave it out, or take a sample of the rows into a "
-        "smaller file",
+        f"needs the rows, but {what} keeps only counts: leave it out, or write a sample of the rows to a smaller file",
     )
     if not files:
         raise InputError("name a Parquet file, a folder of them, or a pattern in quotes")
@@ -111,12 +113,12 @@ def read_large(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
 
 
 def _saved(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
-    """Summaries that were saved, added up."""
+    """Load saved summaries and add them."""
     from believable.readers import load_summary
 
-    refuse(asked, OPTIONS_OF_ROWS, f"is for files of rows, and {files[0]} holds a summary of them")
+    refuse(asked, OPTIONS_OF_ROWS, f"is for files of rows, but {files[0]} is a saved summary")
     if len({file.resolve() for file in files}) < len(files):
-        raise InputError("a saved summary is named twice, and its rows would count twice: name each once")
+        raise InputError("a saved summary is named twice, so its rows would count twice: name each once")
     summaries = [load_summary(file) for file in files]
     summary = reduce(add, summaries)
     _refuse_other_levels(summaries)
@@ -128,7 +130,7 @@ def _saved(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
 
 
 def _refuse_other_levels(summaries: Sequence[Summary]) -> None:
-    """An error where subgroups with one name hold different rows: ranges cut elsewhere, other "other values"."""
+    """Raise if subgroups of the same name differ between summaries: ranges with other cuts, other "other values"."""
     from believable.readers.passes.level_rules import MISSING_LEVEL, OTHER_LEVELS
 
     for name in summaries[0].by:
@@ -138,8 +140,8 @@ def _refuse_other_levels(summaries: Sequence[Summary]) -> None:
             OTHER_LEVELS in every or all(map(RANGE_OF_NUMBERS.fullmatch, every))
         ):
             raise InputError(
-                f"the summaries put the values of column {name} into different subgroups, which do not add up: count "
-                "all files in one pass"
+                f"the summaries divide column {name} into different subgroups, which cannot be added: count all files "
+                "in one pass"
             )
 
 
@@ -152,13 +154,13 @@ def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
         if asked.get("format") not in (None, "parquet") or _is_other(file):
             together = "together, " if len(files) > 1 else ""
             advice = "; to compare two models, use `believable compare`" if len(files) == 2 else ""
-            raise InputError(f"only Parquet files are read {together}in one pass, and {file} is none{advice}")
+            raise InputError(f"only Parquet files are read {together}in one pass, but {file} is not one{advice}")
     if asked.get("checkpoint_every") is not None and asked.get("checkpoint") is None:
         raise InputError("--checkpoint-every needs --checkpoint, which names the file")
-    if asked["strategy"] == "uniform" and N_CELLS % asked["bins"]:  # said before the work, not after it
+    if asked["strategy"] == "uniform" and N_CELLS % asked["bins"]:  # before the pass, which may take hours
         raise InputError(
-            f"--bins {asked['bins']}: rows are counted in {N_CELLS:,} cells, of which bins are made; choose a number "
-            "that divides those, such as 10, 12, 15, 16, 18 or 20, or use --strategy quantile"
+            f"--bins {asked['bins']}: rows are counted in {N_CELLS:,} cells, which are then combined into bins, so the "
+            "number of bins must divide it: choose 10, 12, 15, 16, 18 or 20, or use --strategy quantile"
         )
     scale = scale_of(asked.get("scores"), asked["logits"])
     if scale == "scores":
@@ -179,7 +181,7 @@ def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
 
 
 def _is_other(file: Path) -> bool:
-    """Whether a file is called as another kind of table is."""
+    """Return whether a file has the ending of another format."""
     from believable.readers.formats import format_by_ending
     from believable.readers.formats.parquet import PARQUET
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and help for commands with many of them: in sections."""
+"""Options that several commands share, and help in sections for commands with many options."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from believable.errors import InputError
 
 
 class Sectioned(click.Command):
-    """A command whose options are listed by what they are about.
+    """A command whose help lists options in sections.
 
     Attributes
     ----------
     sections : dict of str to sequence of str
-        Heading, and the names of the options below it; what is in none of them comes last.
+        The headings, each with the names of its options; all other options come last.
     """
 
     def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]], **kwargs: Any) -> None:
@@ -41,12 +41,12 @@ class Sectioned(click.Command):
 
 
 class Renamed(click.Option):
-    """An option that had another name, which still works and is answered with a note.
+    """An option whose former name still works, with a note.
 
     Attributes
     ----------
     former : str
-        The name it had, such as --group.
+        The former name, such as --group.
     """
 
     def __init__(self, *args: Any, former: str, **kwargs: Any) -> None:
@@ -68,7 +68,7 @@ class Renamed(click.Option):
 
 
 class FormatChoice(click.Choice[str]):
-    """The names of the file formats, looked up when they are needed: importing the readers takes time."""
+    """The names of the file formats, imported only when they are needed, because the readers are slow to import."""
 
     def __init__(self) -> None:
         self.case_sensitive = True
@@ -80,7 +80,7 @@ class FormatChoice(click.Choice[str]):
         return FORMAT_NAMES
 
 
-# --- options that several commands share: which columns of a file are what, and how to measure ------------------------
+# --- shared options: the columns of a file, and how to measure --------------------------------------------------------
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -90,19 +90,19 @@ MAX_BINS_ASKED = 1000
 SHARED: dict[str, Callable[[Any], Any]] = {
     "prob": click.option("--prob", metavar="NAME", help="Column of P(y = 1)."),
     "prob_prefix": click.option(
-        "--prob-prefix", metavar="TEXT", help="Beginning of the names of one column per class."
+        "--prob-prefix", metavar="TEXT", help="Prefix of the score columns, one per class: p_ for p_cat, p_dog."
     ),
     "logits": click.option("--logits", is_flag=True, help="The scores are logits."),
     "scores": click.option(
         "--scores",
         type=click.Choice(["probabilities", "logits", "raw"]),
-        help="What the scores are; raw ones are any numbers, higher for likelier.  [default: probabilities]",
+        help="What the scores are; raw scores are any numbers, where higher means likelier.  [default: probabilities]",
     ),
     "percent": click.option("--percent", is_flag=True, help="The scores are percentages, from 0 to 100."),
     "label": click.option("--label", metavar="NAME", help="Column of outcomes."),
     "pos_label": click.option("--pos-label", metavar="VALUE", help="The label that counts as 1."),
     "neg_label": click.option(
-        "--neg-label", metavar="VALUE", help="The label that counts as 0, where there are more than two."
+        "--neg-label", metavar="VALUE", help="The label that counts as 0; rows with any other label are an error."
     ),
     "weight": click.option("--weight", metavar="NAME", help="Column of sample weights (never guessed)."),
     "cluster": click.option(
@@ -110,10 +110,10 @@ SHARED: dict[str, Callable[[Any], Any]] = {
         cls=Renamed,
         former="--group",
         metavar="NAME",
-        help="Column of clusters whose rows belong together, such as patients or queries.",
+        help="Column of clusters: rows that belong together, such as those of one patient or query.",
     ),
     "by": click.option(
-        "--by", metavar="NAME", multiple=True, help="Column of subgroups; several with commas, or given again."
+        "--by", metavar="NAME", multiple=True, help="Column of subgroups; for several, use commas or repeat the option."
     ),
     "drop_missing": click.option(
         "--drop-missing", is_flag=True, help="Leave out rows with a missing score, label, weight or cluster."
@@ -121,17 +121,21 @@ SHARED: dict[str, Callable[[Any], Any]] = {
     "format": click.option(
         "--format",
         type=FormatChoice(),
-        help="What FILE is, whatever it is called.",
+        help="Format of FILE, if its ending does not tell.",
     ),
     "run": click.option(
-        "--run", type=click.Path(path_type=Path), help="A TREC run: query Q0 document rank score name."
+        "--run", type=click.Path(path_type=Path), help="A TREC run, with lines of: query Q0 document rank score name."
     ),
-    "qrels": click.option("--qrels", type=click.Path(path_type=Path), help="Its judgements: query 0 document grade."),
-    "rel": click.option("--rel", type=click.IntRange(1), help="The lowest grade that is relevant.  [default: 1]"),
+    "qrels": click.option(
+        "--qrels", type=click.Path(path_type=Path), help="Its judgements, with lines of: query 0 document grade."
+    ),
+    "rel": click.option(
+        "--rel", type=click.IntRange(1), help="The lowest grade that counts as relevant.  [default: 1]"
+    ),
     "unjudged": click.option(
         "--unjudged",
         type=click.Choice(["drop", "not-relevant"]),
-        help="What becomes of documents without a judgement.  [default: drop]",
+        help="Leave out documents without a judgement, or count them as not relevant.  [default: drop]",
     ),
     "bins": click.option(
         "--bins", type=click.IntRange(1, MAX_BINS_ASKED), default=10, show_default=True, help="Number of bins."
@@ -153,7 +157,7 @@ SHARED: dict[str, Callable[[Any], Any]] = {
 
 
 def shared_options(*names: str) -> Callable[[Command], Command]:
-    """Give a command these options, in this order; each is an argument of the same name."""
+    """Add these options to a command, in this order; each is passed as an argument of the same name."""
 
     def give(command: Command) -> Command:
         for name in reversed(names):
@@ -165,7 +169,7 @@ def shared_options(*names: str) -> Callable[[Command], Command]:
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """The options on how to measure; see their help."""
+    """The values of --bins, --strategy, --level and --seed."""
 
     bins: int
     strategy: Any
@@ -174,7 +178,7 @@ class Measuring:
 
     @classmethod
     def taken_from(cls, given: dict[str, Any]) -> Measuring:
-        """Take these options out of those that were given; an error where a level is none."""
+        """Remove these options from those that were given and return them; raise if the level is invalid."""
         from believable._check import level as check_level
 
         taken = cls(**{field.name: given.pop(field.name) for field in fields(cls)})
@@ -183,7 +187,7 @@ class Measuring:
 
 
 def scale_of(scores: str | None, logits: bool) -> Scale:
-    """What --scores and --logits say together, in the word that recalibrators use."""
+    """Return the scale that --scores and --logits give, in the terms of recalibrators."""
     if logits and scores not in (None, "logits"):
         raise InputError(f"--logits and --scores {scores} contradict each other: leave one out")
     if logits or scores == "logits":

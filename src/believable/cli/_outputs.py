@@ -1,4 +1,4 @@
-"""What a command writes: checked before the work, written whole or not at all."""
+"""Output files of commands: checked before the work starts, and written completely or not at all."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ NAMES_OF_OUTPUTS = {"html": "Report", "json": "JSON", "markdown": "Markdown", "p
 def check_outputs(
     outputs: Mapping[str, Path | None], inputs: list[Path | None], called: Mapping[str, str] | None = None
 ) -> None:
-    """An error for what could not be written, or would overwrite what is read, while nothing is lost yet.
+    """Raise if an output cannot be written or would overwrite an input, before any work is done.
 
-    Outputs are called by their options, `--plot` say, unless `called` has another name.
+    Messages name outputs by their options, such as `--plot`, unless `called` has another name.
     """
     seen: dict[Path, str] = {}
     for option, path in outputs.items():
@@ -48,15 +48,15 @@ def _refuse_place(name: str, path: Path, inputs: list[Path | None]) -> None:
     if not path.parent.is_dir():
         raise InputError(f"{name} {path} cannot be written: there is no folder {path.parent}")
     if not os.access(path.parent, os.W_OK):
-        raise InputError(f"{name} {path} cannot be written: nothing may be written in the folder {path.parent}")
+        raise InputError(f"{name} {path} cannot be written: you have no permission to write in {path.parent}")
     if any(one is not None and one.resolve() == path.resolve() for one in inputs):
-        raise InputError(f"{name} {path} is what is read: choose another name")
+        raise InputError(f"{name} {path} is also an input file: choose another name")
 
 
 def write_outputs(
     outputs: Mapping[str, Path | None], audit: Audit, predictions: Predictions, how: Mapping[str, Any]
 ) -> list[str]:
-    """Write the reports, and the picture in the bins of the headline; what was written where, in words."""
+    """Write the reports and the picture; return sentences that say what was written where."""
     said = []
     for option, path in outputs.items():
         if path is None:
@@ -74,7 +74,7 @@ def write_outputs(
 
 
 def write_plot(path: Path, predictions: Predictions | Mapping[str, Predictions], **how: Any) -> None:
-    """The reliability diagram, written whole or not at all."""
+    """Write the reliability diagram, completely or not at all."""
     from believable.plots import plot_reliability_diagram
     from believable.readers import write_beside
 

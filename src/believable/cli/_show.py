@@ -1,4 +1,4 @@
-"""An audit on the screen: with colours and as wide as it is on a terminal, plain and always the same in a pipe."""
+"""Print an audit: in colour and fitted to the width on a terminal, as plain text of fixed layout in a pipe."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 COLOURS_OF_TONES = {"good": "green", "warn": "yellow", "bad": "red", "unsure": "yellow"}
 COLOURS_OF_CELLS = {"over-predicts": "red", "under-predicts": "red", "recommended": "green"}
-DISPENSABLE_COLUMNS = ("95 % below", "noise floor")  # which a narrow terminal goes without
-MIN_WIDTH_OF_FIRST_COLUMN = 26  # characters; where it would be narrower, dispensable columns go
+DISPENSABLE_COLUMNS = ("95 % below", "noise floor")  # left out on a narrow terminal, in this order
+MIN_WIDTH_OF_FIRST_COLUMN = 26  # characters; columns are left out rather than making it narrower
 
 
 def show_audit(console: Console, audit: Audit, *, full: bool) -> None:
-    """The answer, the evidence and what to do, or every section."""
+    """Print the answer, the evidence and what to do, or every section."""
     from rich.text import Text
 
     from believable.report.text import as_text, opening, sections, short_sections
@@ -43,7 +43,7 @@ def show_audit(console: Console, audit: Audit, *, full: bool) -> None:
 
 
 def show_verdict(console: Console, verdict: Verdict) -> None:
-    """The answer, coloured on a terminal, then the evidence."""
+    """Print the answer, in colour on a terminal, then the evidence."""
     from rich.text import Text
 
     first, *others = verdict.lines()
@@ -54,7 +54,7 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
 
 
 def show_section(console: Console, section: Section) -> None:
-    """A title, a table, sentences."""
+    """Print the title, table and sentences of a section."""
     from rich.table import Table
     from rich.text import Text
 
@@ -75,7 +75,7 @@ def show_section(console: Console, section: Section) -> None:
 
 
 def _table(section: Section, width: int) -> Table:
-    """The section's table; what is no number may wrap."""
+    """Return the table of a section; cells that are not numbers may wrap."""
     from rich.table import Table
     from rich.text import Text
 
@@ -90,7 +90,7 @@ def _table(section: Section, width: int) -> Table:
 
 
 def _fitting(rows: Sequence[Sequence[str]], width: int) -> Sequence[Sequence[str]]:
-    """The table without what can be spared, where it is too wide for the terminal."""
+    """Return the rows without dispensable columns, if the table is too wide for the terminal."""
     for name in DISPENSABLE_COLUMNS:
         first, *others = ([len(cell) for cell in column] for column in zip(*rows, strict=True))
         if min(max(first), MIN_WIDTH_OF_FIRST_COLUMN) + sum(2 + max(one) for one in others) <= width:
@@ -101,7 +101,7 @@ def _fitting(rows: Sequence[Sequence[str]], width: int) -> Sequence[Sequence[str
 
 
 def show_gates(console: Console, results: Sequence[Result]) -> None:
-    """What became of each gate."""
+    """Print the result of each gate."""
     from rich.text import Text
 
     for result in results:
@@ -112,7 +112,7 @@ def show_gates(console: Console, results: Sequence[Result]) -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show on the error stream that something is being done, and for how long, where that is a terminal."""
+    """Show on the error stream, if it is a terminal, what is being done and for how long."""
     console = new_console(stderr=True)
     if not console.is_terminal:
         yield

@@ -1,4 +1,4 @@
-"""The sentences of the library in the words of the command line: options in place of arguments."""
+"""Messages of the library in the words of the command line: options in place of arguments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPTIONS = {
     "input": "--scores",
     "label": "--label",
     "level": "--level",
-    "method": "--map",  # of a run; a map that is fitted is named in sentences by its own name
+    "method": "--map",  # the option of runs; messages about `fit` name the method itself
     "n_bins": "--bins",
     "neg_label": "--neg-label",
     "normalise": "--normalise",
@@ -48,38 +48,42 @@ OPTIONS = {
     "width": "--width",
 }
 NAMES_OF_DATA = {"actuals": "labels", "sample_weight": "the weight"}
-SHOWN_AS_IN_THE_DATA = ("pos_label", "neg_label")  # in quotation marks, where it is text
+SHOWN_AS_IN_THE_DATA = ("pos_label", "neg_label")  # text is shown in quotation marks
 
 HINTS = {
     Hint.LOGITS: f"{LOOK_LIKE_LOGITS}: use {{from_logits}}",
-    Hint.LOGITS_IN_FILE: f"{LOOK_LIKE_LOGITS}: use {{from_logits}}, or {{percent}} for percentages",
+    Hint.LOGITS_IN_FILE: (
+        f"{LOOK_LIKE_LOGITS}: use {{from_logits}}, or {{percent}} for percentages; for other scores, fit a calibration "
+        "map with `believable fit --scores raw`"
+    ),
     Hint.LOGITS_TO_CALIBRATE: f"{LOOK_LIKE_LOGITS}: use {{from_logits}}, or --scores raw for other numbers",
     Hint.PERCENTAGES: f"{LOOK_LIKE_PERCENTAGES}: use {{percent}}",
-    Hint.PERCENTAGES_IN_FILE: f"{LOOK_LIKE_PERCENTAGES}: pass {{percent}}; for logits, use {{from_logits}}",
+    Hint.PERCENTAGES_IN_FILE: f"{LOOK_LIKE_PERCENTAGES}: use {{percent}}, or {{from_logits}} for logits",
     Hint.PREDICTED_CLASSES: "name a column of probabilities with {prob}",
     Hint.PREDICTED_CLASSES_OF_ROWS: "name the columns of probabilities with {prob_prefix}",
     Hint.SWAPPED: "scores and labels look swapped: {prob} names the scores, {label} the outcomes",
-    Hint.INDEPENDENT_COLUMNS: "from Python, pass Predictions(..., multilabel=True) if the columns are independent",
+    Hint.INDEPENDENT_COLUMNS: "if the columns are independent, use Predictions(..., multilabel=True) in Python",
     Hint.ONE_COLUMN_PER_CLASS: "name one column per class with {prob_prefix}",
     Hint.TWO_COLUMNS: "for max(p, 1 - p), name the columns of 1 - p and p with {prob_prefix}",
-    Hint.NAME_THE_POSITIVE: "name the positive one with {pos_label}",
-    Hint.SHARES_OF_ANNOTATORS: "from Python, pass Predictions(..., soft_labels=True) if they are shares of annotators",
-    Hint.NAME_THE_CLASSES: "from Python, pass Predictions(..., classes=[...])",
+    Hint.NAME_THE_POSITIVE: "name the label that counts as 1 with {pos_label}",
+    Hint.SHARES_OF_ANNOTATORS: "if they are shares of annotators, use Predictions(..., soft_labels=True) in Python",
+    Hint.NAME_THE_CLASSES: "write one column per class, named after the labels, such as p_cat and p_dog",
     Hint.CLASSES_OF_COLUMNS: "here each row has a score for each class, so leave it out",
-    Hint.CLASSES_OF_TEXT: "write one column per class, p_cat and p_dog say, in place of lists",
+    Hint.CLASSES_OF_TEXT: "write one column per class, such as p_cat and p_dog, in place of lists",
     Hint.COUNT_BY: "count again with {by}",
     Hint.CHOOSE_CONFIDENCE: "{prob}",
     Hint.CHOOSE_CORRECT: "{label}",
     Hint.RENAME_OR_OVERWRITE: "choose another name with --to, or use --overwrite",
-    Hint.LEAVE_EMPTY: "fill it in, drop the row, or use --missing keep to have the result left empty too",
+    Hint.LEAVE_EMPTY: "fill it in, drop the row, or use --missing keep to leave the result empty as well",
     Hint.LOGITS_OR_RAW: (
-        "use --scores logits if they are log-odds, or --scores raw to have a calibration map fitted first"
+        "use --scores logits if they are log-odds; for any other scores, use --scores raw, which fits a calibration "
+        "map first"
     ),
 }
 
 
 class CommandLine(Wording):
-    """Words that name options in place of arguments, with their values as they are typed."""
+    """A wording that names options in place of arguments, with their values as they are typed."""
 
     def setting(self, name: str, value: Any) -> str:
         option = self.argument(name)
@@ -96,7 +100,7 @@ COMMAND_LINE = CommandLine(OPTIONS | NAMES_OF_DATA, HINTS)
 
 
 def in_options(sentence: str) -> str:
-    """Return a sentence in the words of the command line; a plain text stays as it is."""
+    """Return a message in the words of the command line; plain text is returned unchanged."""
     return sentence.told(COMMAND_LINE) if isinstance(sentence, Sentence) else sentence
 
 

@@ -1,4 +1,4 @@
-"""`believable apply`."""
+"""The command `believable apply`."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ OPTIONS_OF_NEW_COLUMNS = ("prob", "prob_prefix", "percent", "format", "to", "ove
     help="Write the result here; - for the standard output.  [default: -]",
 )
 @shared_options("run", "prob", "prob_prefix", "logits", "scores", "percent", "format")
-@click.option("--to", metavar="NAME", default=CALIBRATED_COLUMN, show_default=True, help="What to call the new column.")
-@click.option("--overwrite", is_flag=True, help="Replace a column of that name.")
+@click.option("--to", metavar="NAME", default=CALIBRATED_COLUMN, show_default=True, help="Name of the new column.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing column of that name.")
 @click.option(
     "--missing",
     type=click.Choice(["error", "keep"]),
     default="error",
     show_default=True,
-    help="A missing score is an error, or leaves the new cell empty.",
+    help="If a score is missing, stop with an error, or keep the row and leave the new cell empty.",
 )
 @sentences
 def apply(
@@ -50,14 +50,14 @@ def apply(
 ) -> None:
     """Add calibrated probabilities to the rows of NEW.
 
-    MAP is a calibration map that `believable fit` wrote, or to_json in Python. NEW is csv, tsv, jsonl, parquet or npz,
-    or - for the standard input. It has a column of scores, or one per class for a map of classes; labels are not
-    needed. The output has the column p_calibrated, or p_calibrated_CLASS for each class, after all others; an npz has
-    the array p_calibrated, with a column per class. All others, and the order of the rows, stay as they are. A table is
-    read in pieces, so it may be larger than memory, and is written whole or not at all.
+    MAP is a calibration map that was written by `believable fit`, or by to_json in Python. NEW is csv, tsv, jsonl,
+    parquet or npz, or - for the standard input. It has a column of scores, or one per class if the map was fitted to
+    several classes; labels are not needed. The output has all columns of NEW, followed by the column p_calibrated, or
+    p_calibrated_CLASS for each class; an npz file gets the array p_calibrated, with a column per class. The order of
+    the rows stays the same. NEW may be larger than memory. The output is written completely or not at all.
 
-    A TREC run, named by --run or recognised by its name or first line, is written again as a run: each score becomes
-    the probability of relevance, and everything else stays as it is.
+    For a TREC run, named with --run or recognised by its ending or first line, the output is a run in which each score
+    is replaced by the probability of relevance.
     """
     from believable.recalibrate import load_recalibrator
 
@@ -92,7 +92,7 @@ def apply(
 
 
 def _run_or_table(run: Path | None, new: Path | None, options: dict[str, Any]) -> tuple[Path | None, Path | None]:
-    """The run, or else the table, that the map is applied to; an error where both or neither is named."""
+    """Return the run or the table that the map is applied to; raise if both or neither are named."""
     from believable.readers.logs.trec import is_run
 
     if run is not None and new is not None:
@@ -104,13 +104,13 @@ def _run_or_table(run: Path | None, new: Path | None, options: dict[str, Any]) -
     if run is not None:
         asked = options | {"to": None if options["to"] == CALIBRATED_COLUMN else options["to"]}
         asked |= {"missing": None if options["missing"] == "error" else options["missing"]}
-        refuse(asked, OPTIONS_OF_NEW_COLUMNS, f"is for a table, and {run} is a run: its scores are replaced")
+        refuse(asked, OPTIONS_OF_NEW_COLUMNS, f"is for a table, but {run} is a run, whose scores are replaced")
     return run, new
 
 
 @contextmanager
 def _bar(new: Path) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar, where the error stream is a terminal."""
+    """Show a progress bar if the error stream is a terminal."""
     console = new_console(stderr=True)
     if not console.is_terminal:
         yield None

@@ -1,4 +1,4 @@
-"""`believable audit`."""
+"""The command `believable audit`."""
 
 from __future__ import annotations
 
@@ -52,64 +52,78 @@ READABLE = click.Path(path_type=Path)
 @click.option(
     "--notion",
     type=click.Choice(["confidence", "classwise", "top_label"]),
-    help="What the headline is about, with one column per class.  [default: confidence]",
+    help="With one column per class, the notion of calibration to judge.  [default: confidence]",
 )
-@click.option("--fix/--no-fix", default=True, help="Look for a recalibration that helps, or do not.  [default: fix]")
-@click.option("--html", type=WRITABLE, help="Write the page here; - for the standard output.")
+@click.option(
+    "--fix/--no-fix", default=True, help="Check whether recalibration would help, or skip this.  [default: fix]"
+)
+@click.option("--html", type=WRITABLE, help="Write the HTML report here; - for the standard output.")
 @click.option("--json", type=WRITABLE, help="Write all numbers here, for Audit.from_json; - for the standard output.")
 @click.option("--markdown", type=WRITABLE, help="Write Markdown here; - for the standard output.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Write the reliability diagram here: .png, .svg or .pdf.")
-@click.option("--title", metavar="TEXT", help="What to call the predictions.  [default: the name of the file]")
-@click.option("--full", is_flag=True, help="Print every table too.")
-@click.option("--quiet", "-q", is_flag=True, help="Print the answer and its evidence only.")
+@click.option("--title", metavar="TEXT", help="Title of the report.  [default: the name of the file]")
+@click.option("--full", is_flag=True, help="Print all tables.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only the answer and its evidence.")
 @click.option(
     "--fail-above",
     metavar="NAME=LIMIT",
     multiple=True,
-    help="Exit with 1 unless the upper end of the metric's interval is at most LIMIT: unless the data show that it is "
-    "that small. NAME.low=LIMIT looks at the lower end: fails only if the data show that it is larger. "
-    "NAME.value=LIMIT looks at the value. May be given several times: --fail-above ece=0.1 --fail-above mce.low=0.2",
+    help="Exit with 1 if the upper end of the metric's interval is above LIMIT, that is, unless the data show that the "
+    "metric is small enough. NAME.low=LIMIT compares the lower end, so it fails only if the data show that the metric "
+    "is too large; NAME.value=LIMIT compares the value. May be repeated: --fail-above ece=0.1 --fail-above mce.low=0.2",
 )
 @click.option(
     "--fail-below",
     metavar="NAME=LIMIT",
     multiple=True,
-    help="The same for metrics that are best high, such as auc and acc: exit with 1 unless the lower end of the "
-    "interval is at least LIMIT; NAME.high and NAME.value look at those.",
+    help="For metrics where higher is better, such as auc and acc: exit with 1 if the lower end of the interval is "
+    "below LIMIT. NAME.high=LIMIT compares the upper end, NAME.value=LIMIT the value.",
 )
-@click.option("--stream", is_flag=True, help="Read Parquet in one pass, as files of over 5 million rows are anyway.")
+@click.option(
+    "--stream",
+    is_flag=True,
+    help="Read Parquet files in one pass, in little memory; this is the default for more than 5 million rows.",
+)
 @click.option(
     "--checkpoint",
     type=READABLE,
-    help="Keep the state of the pass here. If it is interrupted, the same command goes on from there.",
+    help="Save the state of the pass here. After an interruption, the same command continues from there.",
 )
 @click.option(
     "--checkpoint-every",
     metavar="ROWS",
     type=click.IntRange(1),
-    help="Rows between checkpoints.  [default: ten seconds]",
+    help="Save the state after this many rows.  [default: every ten seconds]",
 )
-@click.option("--save-summary", type=READABLE, help="Write all that was counted here; it can be audited like a FILE.")
+@click.option(
+    "--save-summary", type=READABLE, help="Write everything that was counted here; audit it later in place of FILE."
+)
 @click.option(
     "--names",
     metavar="A,B,...",
-    help="Each FILE is a model with this name, 2 to 8 of them with the same rows: audit each, and rank them.",
+    help="Names of models, one per FILE, 2 to 8 with the same rows: audit each model, and rank them.",
 )
-@click.option("--compare", type=READABLE, help="Another file, with the same rows, labels and names of columns.")
-@click.option("--compare-prob", metavar="NAME", help="Its column of scores; without --compare, one of FILE.")
+@click.option("--compare", type=READABLE, help="Scores of another model: a file with the same rows and column names.")
+@click.option(
+    "--compare-prob", metavar="NAME", help="Column of the other model's scores, in the --compare file or else in FILE."
+)
 @shared_options("run", "qrels", "rel")
-@click.option("--graded", is_flag=True, help="Grades 0, 1 and above as classes: not, relevant, highly relevant.")
+@click.option(
+    "--graded", is_flag=True, help="Three classes: not relevant (grade 0), relevant (1), highly relevant (2 or more)."
+)
 @shared_options("unjudged")
 @click.option(
-    "--map", metavar="METHOD", help="How raw scores become probabilities, out of fold by query.  [default: platt]"
+    "--map",
+    metavar="METHOD",
+    help="Recalibrator for raw scores, fitted to other queries (cross-fitting).  [default: platt]",
 )
-@click.option("--samples", is_flag=True, help="FILE holds answers of a language model, one JSON object per line.")
+@click.option("--samples", is_flag=True, help="FILE has answers of a language model, one JSON object per line.")
 @click.option(
     "--normalise",
     type=click.Choice(["none", "length", "bytes"]),
-    help="Divide log-likelihoods by the length of the choice first.  [default: none]",
+    help="Divide log-likelihoods by the length of each choice first.  [default: none]",
 )
-@click.option("--filter", metavar="NAME", help="Which filter of the log to take.  [default: the first]")
+@click.option("--filter", metavar="NAME", help="The filter of the log to use.  [default: the first]")
 @sentences
 def audit(files: tuple[Path, ...], **given: Any) -> None:
     """Answer whether the scores in FILE can be taken at face value, with the evidence and what to do.
@@ -117,21 +131,21 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
     FILE has one row per prediction: csv, tsv, parquet, jsonl or npz, or - for the standard input. Columns are found by
     name: scores called p, prob, proba, probability, score, y_prob, y_score, y_pred, pred, prediction, confidence,
     probs, probs64, probabilities or scores, or one column per class called p_CLASS, prob_CLASS or proba_CLASS; labels
-    called y, label, target, actual, outcome, y_true, truth, correct, labels, targets, actuals or outcomes. It says
-    which it took. Weights, clusters and subgroups are never guessed.
+    called y, label, target, actual, outcome, y_true, truth, correct, labels, targets, actuals or outcomes. The output
+    says which columns were used. Weights, clusters and subgroups are never guessed.
 
-    A --by column of more than 12 different numbers is cut into four ranges; of more than 50 texts the 50 most frequent
-    stay.
+    A --by column with more than 12 different numbers is cut into four ranges; with more than 50 texts, the 50 most
+    frequent are kept and the others combined.
 
-    Parquet files of over 5 million rows, several files, a folder, or a pattern in quotes ('2026-*.parquet') are counted
-    in one pass that never holds more than a few batches of rows. A summary that was saved is taken in place of rows.
-    Options that need the rows themselves (--cluster, --compare) go with neither.
+    Parquet files of more than 5 million rows, several files, a folder, or a pattern in quotes ('2026-*.parquet') are
+    counted in one pass, in little memory. FILE may also be a saved summary. Options that need single rows (--cluster,
+    --compare) are not available for either.
 
-    With --names each FILE is a model: `believable audit a.csv b.csv --names a,b` audits 2 to 8 models on the same rows
+    With --names, each FILE is a model: `believable audit a.csv b.csv --names a,b` audits 2 to 8 models on the same rows
     and ranks them.
 
-    A reranker is audited by --run and --qrels in place of FILE. Logs of lm-evaluation-harness (--log_samples), and JSON
-    lines with confidence and correct, are recognised by their fields.
+    To audit a reranker, use --run and --qrels in place of FILE. Logs of lm-evaluation-harness (--log_samples), and JSON
+    lines with the fields confidence and correct, are recognised automatically.
 
     Exit code: 0 if all is well, 1 if a gate failed, 2 for bad input, 130 if interrupted.
     """
@@ -169,25 +183,29 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What was asked.
+    """The options of the command, by purpose.
 
     Attributes
     ----------
     how : Measuring
+        How to measure.
     notion : str or None
+        The notion of calibration to judge.
     fix : bool
+        Whether to check if recalibration would help.
     outputs : dict of str to path or None
-        What to write, by option.
+        Files to write, by option.
     title : str or None
+        The title of the report.
     full, quiet : bool
         How much to print.
     gates : list of Gate
     names : str or None
-        What to call the models, where each file is one.
+        The names of the models, if each file is one.
     compare, compare_prob : path and str, or None
-        Another model.
+        The file and column of another model.
     columns : dict
-        All other options, by name: which rows, and what their columns are.
+        All other options, by name: the input and its columns.
     """
 
     how: Measuring
@@ -205,7 +223,7 @@ class Settings:
 
     @classmethod
     def taken_from(cls, given: Mapping[str, Any]) -> Settings:
-        """Sort the options by what they are about; an error where one makes no sense by itself."""
+        """Sort the options by purpose; raise if one is invalid by itself."""
         rest = dict(given)
         gates = gates_of(rest.pop("fail_above"), rest.pop("fail_below"))
         how = Measuring.taken_from(rest)
@@ -218,7 +236,7 @@ class Settings:
 
 
 def _read(files: Sequence[Path], settings: Settings) -> Loaded | Large:
-    """The rows, or what was counted of them, once it is sure that what is to be written can be."""
+    """Check the output files, then read the rows, or count them in one pass."""
     asked = settings.columns
     written = settings.outputs | {"save-summary": asked["save_summary"], "checkpoint": asked["checkpoint"]}
     inputs = files_behind(files) if any(written.values()) else files
@@ -231,7 +249,7 @@ def _read(files: Sequence[Path], settings: Settings) -> Loaded | Large:
 
 
 def _audit_models(files: Sequence[Path], names: Sequence[str], settings: Settings) -> None:
-    """Audit several models, one to a file, and rank them."""
+    """Audit several models, one per file, and rank them."""
     from believable.auditing import audit_models
     from believable.readers.same_rows import refuse_other_ids, refuse_other_rows
 
@@ -246,9 +264,9 @@ def _audit_models(files: Sequence[Path], names: Sequence[str], settings: Setting
     without |= {"save-summary": asked["save_summary"], "run": asked["run"], "title": settings.title}
     for option, value in without.items():
         if value is not None:
-            raise InputError(f"--{option} goes with one model, not with --names")
+            raise InputError(f"--{option} is for a single model and cannot be combined with --names")
     if settings.gates:
-        raise InputError("gates go with one model, not with --names: audit each by itself")
+        raise InputError("--fail-above and --fail-below cannot be combined with --names: audit each model by itself")
     check_outputs(outputs, list(files))
     models = {name: read(file, asked | {"seed": settings.how.seed}) for name, file in zip(names, files, strict=True)}
     (first, expected), *others = models.items()
@@ -316,7 +334,7 @@ def _made(
 
 
 def _command(files: Sequence[Path], asked: Mapping[str, Any]) -> str:
-    """The command that fits the recommended calibration map on the same rows; "" where it takes another file."""
+    """Return the command that fits the recommended recalibrator to the same rows; "" if it needs another file."""
     if len(files) > 1 or (files and (files[0] == STANDARD_STREAM or files[0].is_dir())) or asked.get("samples"):
         return ""
     words = ["believable", "fit", *map(str, files)]
@@ -328,7 +346,7 @@ def _command(files: Sequence[Path], asked: Mapping[str, Any]) -> str:
 
 
 def _drawn(settings: Settings) -> dict[str, Any]:
-    """How the reliability diagram is drawn: in the bins of the headline."""
+    """Return the settings of the reliability diagram: the bins of the headline."""
     from believable.auditing.make import NOTIONS_POOLED_IN_HEADLINE
 
     how, notion = settings.how, settings.notion
@@ -342,7 +360,7 @@ def _drawn(settings: Settings) -> dict[str, Any]:
 
 
 def _words(found_in: Loaded | Large, title: str | None) -> dict[str, Any]:
-    """What the report calls things; what was loaded says the rest itself."""
+    """Return the title of the report and, for a summary, what `Loaded` would say itself."""
     if not isinstance(found_in, Large):
         return {"title": title or ""}
     return {
@@ -354,7 +372,7 @@ def _words(found_in: Loaded | Large, title: str | None) -> dict[str, Any]:
 
 
 def _other(file: Path | None, settings: Settings, loaded: Loaded) -> tuple[Loaded | None, str]:
-    """The other model's predictions, and what to call them."""
+    """Return the predictions of the other model, and their name."""
     compare, compare_prob, asked = settings.compare, settings.compare_prob, settings.columns
     if compare is None and compare_prob is None:
         return None, ""
@@ -364,9 +382,13 @@ def _other(file: Path | None, settings: Settings, loaded: Loaded) -> tuple[Loade
         raise InputError("--compare is for a FILE, not for a run and its judgements")
     path = compare or file
     if path == STANDARD_STREAM:
-        raise InputError("the standard input is read once: --compare-prob needs a FILE, or another one with --compare")
+        raise InputError(
+            "the standard input can be read only once: for --compare-prob, name a FILE, or another file with --compare"
+        )
     if compare_prob is not None and asked["prob_prefix"] is not None:
-        raise InputError("--compare-prob names one column, and --prob-prefix several: give --compare a file instead")
+        raise InputError(
+            "--compare-prob names one column, but --prob-prefix several: name the other model's file with --compare"
+        )
     other = read_other(path, asked, **({"prob": compare_prob} if compare_prob is not None else {}))
     name = compare_prob if compare is None and compare_prob is not None else str(path)
     refuse_other_rows(loaded, other, called(file), name)

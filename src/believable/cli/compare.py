@@ -1,4 +1,4 @@
-"""`believable compare`."""
+"""The command `believable compare`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("a", metavar="A", type=click.Path(path_type=Path, allow_dash=True))
 @click.argument("b", metavar="[B]", required=False, type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--prob", metavar="NAME", multiple=True, help="Column of scores; twice for two columns of A.")
-@click.option("--prob-prefix", metavar="TEXT", multiple=True, help="The same for one column per class.")
+@click.option(
+    "--prob", metavar="NAME", multiple=True, help="Column of scores; give it twice to compare two columns of A."
+)
+@click.option(
+    "--prob-prefix", metavar="TEXT", multiple=True, help="Prefix of the score columns, one per class; likewise."
+)
 @shared_options("logits", "percent", "label", "pos_label", "neg_label", "weight", "cluster")
 @shared_options("drop_missing", "format")
-@click.option("--metric", metavar="NAME", multiple=True, help="A metric to compare; may be given several times.")
+@click.option("--metric", metavar="NAME", multiple=True, help="A metric to compare; may be repeated.")
 @shared_options("bins", "strategy", "level", "seed")
 @sentences
 def compare(
@@ -36,12 +40,12 @@ def compare(
     metric: tuple[str, ...],
     **asked: Any,
 ) -> None:
-    """Which of two models is better, and is it more than chance?
+    """Which of two models is better, and is it more than noise?
 
-    A and B are files with the same rows in the same order, read as by `believable audit`. Or A alone holds the scores
-    of both, in columns that --prob names twice, or --prob-prefix for classes: believable compare FILE --prob one
-    --prob other. Compared are ECE, smooth ECE, Brier score, log loss, AUC and accuracy, unless --metric names others.
-    Rows (with --cluster, clusters) are drawn for both models together.
+    A and B are files with the same rows in the same order, read like the FILE of `believable audit`. If A has the
+    scores of both models, name the two columns: believable compare FILE --prob one --prob other (--prob-prefix for
+    classes). By default, the models are compared on ECE, smooth ECE, Brier score, log loss, AUC and accuracy. The
+    comparison is paired: rows (with --cluster, whole clusters) are resampled for both models together.
     """
     from believable.auditing.versus import versus
     from believable.inference.clusters import cluster_of_rows
@@ -67,8 +71,8 @@ def compare(
     for name, loaded in ((name_a, first), (name_b, second)):
         say(console, f"{name}: {len(loaded.predictions):,} rows; used {loaded.taken}")
     console.print()
-    bins = f"{how.bins} {how.strategy} bins where there are any"
-    title = f"{name_a} less {name_b} ({100 * how.level:.4g} % intervals; {bins})"
+    bins = f"{how.bins} {how.strategy} bins for binned metrics"
+    title = f"{name_a} minus {name_b} ({100 * how.level:.4g} % intervals; {bins})"
     show_section(console, Section(title, versus_rows(found, name_a, name_b)))
     console.print()
     show_section(console, Section(lines=[one.in_words(name_a, name_b) for one in found]))
@@ -79,22 +83,22 @@ def compare(
 
 
 def _columns(prob: tuple[str, ...], prob_prefix: tuple[str, ...]) -> list[tuple[str, dict[str, str]]]:
-    """The scores that were asked for: what to call them, and the options that choose them."""
+    """Return the scores that were named: their names, and the options that choose them."""
     if prob and prob_prefix:
-        raise InputError("name columns of scores with --prob, or with --prob-prefix for classes, not with both")
+        raise InputError("name the scores with --prob, or with --prob-prefix for classes, but not with both")
     chosen = [(name, {"prob": name}) for name in prob] + [(f"{one}*", {"prob_prefix": one}) for one in prob_prefix]
     if len(chosen) > 2:
         option = "--prob" if prob else "--prob-prefix"
-        raise InputError(f"two models are compared: name two files, or two columns with {option}, and no more")
+        raise InputError(f"only two models can be compared: name two files, or two columns with {option}")
     return chosen
 
 
 def _both(
     a: Path, b: Path | None, chosen: list[tuple[str, dict[str, str]]], asked: dict[str, Any]
 ) -> tuple[tuple[Loaded, str], tuple[Loaded, str]]:
-    """The predictions of both models, and what to call them."""
+    """Return the predictions of both models, and their names."""
     if a == b == STANDARD_STREAM:
-        raise InputError("the standard input is read once: name a file for one of the two")
+        raise InputError("the standard input can be read only once: name a file for one of the models")
     asked = asked | {"prob": None, "prob_prefix": None}
     same = b is None or a == b or (a.exists() and b.exists() and a.samefile(b))
     if same and len(chosen) < 2:
@@ -105,11 +109,11 @@ def _both(
         )
     if same:
         if a == STANDARD_STREAM:
-            raise InputError("the standard input is read once: two columns of scores need a file")
+            raise InputError("the standard input can be read only once: to compare two columns, name a file")
         (name_a, one), (name_b, other) = chosen
         if one == other:
             raise InputError(f"{name_a} is compared with itself: name two different columns of {a}")
-        scores = ("prob", "prob_prefix")  # both are being compared, so neither is asked for
+        scores = ("prob", "prob_prefix")  # both are used already, so no note should suggest them
         first, second = read(a, asked | one, unasked=scores), read_other(a, asked, unasked=scores, **other)
         return (first, name_a), (second, name_b)
     assert b is not None

@@ -1,4 +1,4 @@
-"""`believable decide`."""
+"""The command `believable decide`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from believable.cli._inputs import read
 from believable.cli._options import shared_options
 from believable.cli._outputs import check_outputs
 from believable.cli._show import show_section, working
+from believable.errors import InputError
 
 if TYPE_CHECKING:
     from believable.decide.net_benefit import DecisionCurve
@@ -26,21 +27,22 @@ SHOWN_THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
     type=float,
     multiple=True,
     metavar="NUMBER",
-    help="Act on scores of at least this; may be given several times.  [default: a table from 0.05 to 0.9]",
+    help="Act on scores of at least this; may be repeated.  [default: a table from 0.05 to 0.9]",
 )
 @click.option("--plot", type=click.Path(path_type=Path), help="Write the decision curve here: .png, .svg or .pdf.")
 @shared_options("prob", "logits", "percent", "label", "pos_label", "neg_label", "weight", "cluster")
 @shared_options("drop_missing", "format", "level", "seed")
 @sentences
 def decide(file: Path, threshold: tuple[float, ...], plot: Path | None, level: float, seed: int, **asked: Any) -> None:
-    """Is acting on the scores in FILE worth it, and from which probability on?
+    """Is acting on the scores in FILE worth it, and at which thresholds?
 
-    To act on scores of at least t says that one missed case is as bad as (1 - t) / t actions in vain. The net benefit
-    counts the cases found, less the actions in vain at that price, per row. It is compared with acting on every row and
-    on none: scores that do not beat both are of no use for this decision, however good their ranking.
+    Acting on scores of at least t means that missing one case is as bad as (1 - t) / t unnecessary actions. The net
+    benefit per row is the number of cases found, minus the unnecessary actions at that price. It is compared with
+    acting on all rows and on none: scores that do not beat both are of no use for this decision, however good their
+    ranking.
 
-    Choose thresholds for what the decision costs, not for how the table looks. FILE is read as by `believable audit`,
-    and has one score per row.
+    Choose thresholds by the costs of the decision, not by how the table looks. FILE has one score per row and is read
+    like that of `believable audit`.
     """
     from believable._check import level as check_level
     from believable.decide.net_benefit import net_benefit
@@ -49,6 +51,11 @@ def decide(file: Path, threshold: tuple[float, ...], plot: Path | None, level: f
     check_level(level, "--level")
     check_outputs({"plot": plot}, [file])
     loaded = read(file, asked)
+    if loaded.predictions.kind != "binary":
+        raise InputError(
+            f"{called(file)} has a score for each class, but a decision is about one event: name the column of one "
+            "class with --prob, and write labels as 0 and 1"
+        )
     how: dict[str, Any] = {"clusters": loaded.clusters, "level": level, "random_state": seed}
     with warnings_as_notes(), working(f"Deciding on {len(loaded.predictions):,} rows"):
         whole = net_benefit(loaded.predictions, **how)
@@ -72,14 +79,14 @@ def decide(file: Path, threshold: tuple[float, ...], plot: Path | None, level: f
 
 
 def _answers(shown: DecisionCurve, whole: DecisionCurve, asked: bool) -> list[str]:
-    """For each threshold that was asked for whether the scores are of use there, else for which they are."""
+    """Say whether the scores are useful at each threshold asked for; by default, at which thresholds they are."""
     if asked:
         return [_at(shown, k) for k in range(len(shown.threshold))]
     if not whole.useful:
         return ["At no threshold from 0.01 to 0.99 is acting on the scores better than acting on every row or on none."]
-    sure = "At no threshold is the gain larger than chance explains."
+    sure = "At no threshold is the gain clearly more than noise."
     if whole.surely_useful:
-        sure = f"The gain is larger than chance explains at {_spans(whole.surely_useful)}."
+        sure = f"The gain is clearly more than noise at {_spans(whole.surely_useful)}."
     useful = _spans(whole.useful)
     return [f"Acting on the scores is better than acting on every row or on none at thresholds {useful}. {sure}"]
 
@@ -92,7 +99,7 @@ def _at(curve: DecisionCurve, k: int) -> str:
     if gain > 0 and low > 0:
         return f"{at} gains {_per_100_rows(gain)} cases per 100 rows over {other} {ends}."
     if gain > 0:
-        return f"{at} gains {_per_100_rows(gain)} cases per 100 rows over {other}, no more than chance explains {ends}."
+        return f"{at} gains {_per_100_rows(gain)} cases per 100 rows over {other}, which may be noise {ends}."
     if gain < 0 and high < 0:
         return f"{at} is worse than {other}: it loses {_per_100_rows(-gain)} cases per 100 rows {ends}."
     return f"{at} is no better than {other} {ends}."

@@ -1,4 +1,4 @@
-"""`believable demo`."""
+"""The command `believable demo`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ HEADING_OF_DEMO = "Is a handwritten digit odd? Two models, held-out predictions 
     type=click.Path(dir_okay=False, path_type=Path),
     default="believable-demo.png",
     show_default=True,
-    help="Where to write the picture: .png, .svg or .pdf. The page goes beside it, as .html.",
+    help="Write the picture here: .png, .svg or .pdf. The report is written next to it, as .html.",
 )
 @shared_options("bins")
 @sentences
 def demo(output: Path, bins: int) -> None:
-    """A verdict on two real models, a picture and a page. Needs no arguments and no network."""
+    """Judge two real models, with a picture and a report. Needs no arguments and no network."""
     from rich.text import Text
 
     from believable.auditing import audit, verdict
@@ -41,8 +41,8 @@ def demo(output: Path, bins: int) -> None:
 
     page = output.with_suffix(".html")
     if page == output:
-        raise InputError(f"{output} is the picture: its name must end in .png, .svg or .pdf")
-    check_outputs({"plot": output, "html": page}, [], {"plot": "--output", "html": "the page beside it,"})
+        raise InputError(f"--output {output}: the name of the picture must end in .png, .svg or .pdf")
+    check_outputs({"plot": output, "html": page}, [], {"plot": "--output", "html": "the report next to it,"})
     console = new_console()
     say(console, f"{HEADING_OF_DEMO}\n")
     models = {name.replace("_", " "): predictions for name, predictions in load_demo().items()}

@@ -1,4 +1,4 @@
-"""`believable fit`."""
+"""The command `believable fit`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EXAMPLE_SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
     type=click.Choice(["log_loss", "brier"]),
     default="log_loss",
     show_default=True,
-    help="The proper score that ranks and judges the methods.",
+    help="The proper scoring rule that compares the methods.",
 )
 @click.option(
     "--folds", type=click.IntRange(2), default=5, show_default=True, help="Number of folds for the comparison."
@@ -60,22 +60,22 @@ def fit(
     output: Path | None,
     **columns: Any,
 ) -> None:
-    """Fit a calibration map to the scores in FILE: it turns them into probabilities that can be believed.
+    """Fit a calibration map to the scores in FILE, which turns them into calibrated probabilities.
 
-    FILE holds scores with known outcomes, of rows that the model was not trained on: csv, tsv, parquet, jsonl or npz,
-    or - for the standard input. Columns are found by name, as by `believable audit`. A reranker's scores are taken from
-    --run, and what is relevant from --qrels, in place of FILE; queries are kept whole then.
+    FILE has scores with known outcomes, for rows that the model was not trained on: csv, tsv, parquet, jsonl or npz, or
+    - for the standard input. Columns are found by name, as by `believable audit`. For a reranker, use --run for the
+    scores and --qrels for the relevance in place of FILE; the rows of a query then stay in the same fold.
 
-    With --method auto several recalibrators are compared by cross-fitting, and leaving the scores as they are is one of
-    them: each row is recalibrated by a map that was fitted without it. The simplest that is as good as the best is then
-    fitted to all rows. Where chance explains every gain, the map that is written changes nothing. `believable apply`
-    applies the map to new scores.
+    With --method auto, several recalibrators are compared by cross-fitting: each row is recalibrated by a map that was
+    fitted without it. Leaving the scores unchanged is one of the candidates. The simplest method that is as good as the
+    best is then fitted to all rows. If no method gains more than noise, the map that is written changes nothing.
+    `believable apply` applies the map to new scores.
     """
     from believable.recalibrate import calibrate
 
     console = new_console(stderr=output == STANDARD_STREAM)
     scale = scale_of(scores, logits)
-    _check_method(method, scale)  # before the work, not after it
+    _check_method(method, scale)  # before the file is read, which may take long
     check_outputs({"output": output}, [file, columns["run"], columns["qrels"]])
     loaded = _read(file, scale, columns | {"logits": logits, "scores": scores})
     where = called(file or columns["run"])
@@ -128,7 +128,7 @@ def _say_what_was_taken(console: Console, where: str, loaded: Loaded, scale: Sca
 
 
 def _data(loaded: Loaded, scale: Scale) -> dict[str, Any]:
-    """Probabilities as they were checked; logits and raw scores as they came, with labels by name."""
+    """Return the data to fit: checked probabilities, or logits and raw scores from the file with labels by name."""
     predictions = loaded.predictions
     if scale == "probabilities":
         return {"predictions": predictions}
@@ -144,7 +144,7 @@ def _data(loaded: Loaded, scale: Scale) -> dict[str, Any]:
 
 
 def _examples(loaded: Loaded, recalibrator: Recalibrator) -> str:
-    """What becomes of a few scores."""
+    """Return a sentence that shows the calibrated values of a few scores."""
     if loaded.raw is None:
         shown = list(EXAMPLE_SHARES)
     else:
@@ -159,8 +159,8 @@ def _write(console: Console, result: Calibration, output: Path | None) -> None:
         click.echo(result.to_json())
         return
     if output is None:
-        say(console, "The calibration map was not written: name a file with -o.")
+        say(console, "The calibration map was not saved: to save it, name a file with -o.")
         return
     result.to_json(output)
-    what = {"nothing": "the map that changes nothing", "base rate": "the base rate for every score"}
+    what = {"nothing": "it changes nothing", "base rate": "it replaces every score by the base rate"}
     say(console, f"Calibration map written to {output}: {what.get(result.method, result.method)}.")

@@ -1,4 +1,4 @@
-"""Formulas of docstrings as plain text: what a terminal can show of the few marks that are used there."""
+"""The command `believable metrics`, which shows the docstrings of metrics with formulas as plain text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEX_GROUP = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
 
 
 def without_markup(text: str) -> str:
-    r"""A docstring whose formulas stand on lines of their own, without directives and backslashes.
+    r"""Return a docstring with its formulas as plain text, without directives and backslashes.
 
     >>> print(without_markup(r".. math:: \frac{O}{E} = \frac{\sum_i w_i y_i}{\sum_i w_i p_i}"))
         O/E = (Σ_i w_i y_i)/(Σ_i w_i p_i)
@@ -31,7 +31,7 @@ def without_markup(text: str) -> str:
 
 
 def plain(formula: str) -> str:
-    r"""A formula in TeX as text.
+    r"""Return a TeX formula as plain text.
 
     >>> plain(r"\left( \sum_c \frac{W_c}{T} \, |\mathrm{acc}_c|^p \right)^{1/p}")
     '( Σ_c W_c/T |acc_c|^p )^(1/p)'
@@ -46,19 +46,19 @@ def plain(formula: str) -> str:
 
 
 def _whole(part: str) -> str:
-    """In parentheses, unless it is one thing."""
+    """Return a part of a fraction, in parentheses unless it is a single name or number."""
     return part if re.fullmatch(r"\w+", part) else f"({part})"
 
 
 # --- `believable metrics` ---------------------------------------------------------------------------------------------
 
 
-@click.command(short_help="The table of metrics, or one of them in full.")
+@click.command(short_help="List the metrics, or define one of them.")
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @sentences
 def metrics(name: str | None, as_json: bool) -> None:
-    """The table of metrics, or the definition of the one called NAME in full."""
+    """List all metrics, or print the full definition of the metric called NAME."""
     from believable.metrics import METRICS
 
     if name is not None:
@@ -81,7 +81,7 @@ def _print_table() -> None:
         rows.append([row.alias, row.name, f"{row.summary} {_range(row)}{reference}"])
     console = new_console()
     show_section(console, Section(rows=rows))
-    say(console, "\nOne of them in full: believable metrics ece")
+    say(console, "\nFor the full definition of one of them: believable metrics ece")
 
 
 def _range(row: Metric) -> str:
@@ -99,7 +99,7 @@ def _in_full(row: Metric) -> str:
     names = row.name if row.name == row.alias else f"{row.name} ({row.alias})"
     facts = [f"lies in {_range(row)}", f"for {', '.join(row.kinds)} predictions"]
     if row.bins:
-        facts.append({"own": "chooses its own bins"}.get(row.bins, f"{row.bins} bins unless asked otherwise"))
+        facts.append({"own": "chooses its own bins"}.get(row.bins, f"{row.bins} bins by default"))
     parts = [f"{names}: {'; '.join(facts)}", without_markup(_definition(row))]
     if row.elsewhere:
         parts.append("\n".join(["Elsewhere", "---------", *(f"{name}: {said}" for name, said in row.elsewhere)]))

@@ -1,4 +1,4 @@
-"""`believable rows`."""
+"""The command `believable rows`."""
 
 from __future__ import annotations
 
@@ -22,41 +22,46 @@ USUAL_RATE, USUAL_AUC = 0.5, 0.8
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--width", type=float, metavar="NUMBER", help="Width of the 95 % interval of the ECE, at most.")
+@click.option("--width", type=float, metavar="NUMBER", help="Largest width of the 95 % interval of the ECE.")
 @click.option(
-    "--floor", type=float, metavar="NUMBER", help="Noise floor: the ECE of a perfectly calibrated model, at most."
-)
-@click.option("--slope-width", type=float, metavar="NUMBER", help="Width of the interval of the calibration slope.")
-@click.option(
-    "--oe-width", type=float, metavar="NUMBER", help="Width of the interval of observed to expected events (O:E)."
+    "--floor", type=float, metavar="NUMBER", help="Largest noise floor: the ECE of a perfectly calibrated model."
 )
 @click.option(
-    "--rows", "n", type=click.IntRange(1, 10**12), metavar="N", help="Say what this many rows would show instead."
+    "--slope-width", type=float, metavar="NUMBER", help="Largest width of the 95 % interval of the calibration slope."
+)
+@click.option(
+    "--oe-width",
+    type=float,
+    metavar="NUMBER",
+    help="Largest width of the 95 % interval of the ratio of observed to expected events (O:E).",
+)
+@click.option(
+    "--rows", "n", type=click.IntRange(1, 10**12), metavar="N", help="Instead, say how precise this many rows would be."
 )
 @click.option("--rate", type=float, metavar="NUMBER", help=f"Expected rate of the event.  [default: {USUAL_RATE}]")
 @click.option("--auc", type=float, metavar="NUMBER", help=f"Expected AUC of the model.  [default: {USUAL_AUC}]")
 @shared_options("bins", "strategy", "prob", "percent", "format")
 @sentences
 def rows(file: Path | None, n: int | None, rate: float | None, auc: float | None, **asked: Any) -> None:
-    """Plan a sample: how many rows does a precision take?
+    """Plan a sample: how many rows are needed for a given precision?
 
-    Name the precision with --width, --floor, --slope-width or --oe-width; with several, all of them are kept. Or name
-    a number of rows with --rows, and see what they would show.
+    Name the precision with --width, --floor, --slope-width or --oe-width; with several, all of them are met. Or name a
+    number of rows with --rows to see how precise the results would be.
 
-    How precise an answer is depends on how the scores spread. FILE is a table of scores like those you expect, without
-    labels; its column is found by name, as by `believable audit`. Without FILE, scores are taken to have the given rate
-    and AUC.
+    The precision depends on the distribution of the scores. FILE is a table of scores like those you expect, without
+    labels; its column is found by name, as by `believable audit`. Without FILE, scores are assumed to have the given
+    rate and AUC.
     """
     from believable.inference.rows_needed import expected_precision, rows_needed
     from believable.report.text import Section
 
     wishes = {name: asked[name] for name in WISHES if asked[name] is not None}
     if n is None and not wishes:
-        raise InputError("say what the rows are for, for example --width 0.02, or how many there are with --rows")
+        raise InputError("name a precision, such as --width 0.02, or a number of rows, such as --rows 1000")
     if n is not None and wishes:
         raise InputError(f"--rows asks the opposite of --{next(iter(wishes)).replace('_', '-')}: leave one of them out")
     if file is not None and (rate is not None or auc is not None):
-        raise InputError("the scores in FILE say how they spread: leave --rate and --auc out")
+        raise InputError("the scores in FILE are used in place of --rate and --auc: leave these out, or leave FILE out")
     if file is None and (asked["prob"] or asked["percent"] or asked["format"]):
         raise InputError("--prob, --percent and --format are for a FILE of scores: name one")
     spread: dict[str, Any] = {"base_rate": rate, "auc": auc}
@@ -73,7 +78,7 @@ def rows(file: Path | None, n: int | None, rate: float | None, auc: float | None
 
 
 def _scores(file: Path, prob: str | None, percent: bool, format: str | None) -> Array:
-    """The column of scores of a table, without those that are missing."""
+    """Return the column of scores of a table, without missing ones."""
     from believable import _check
     from believable.readers import cells
     from believable.readers.columns import PROB_NAMES, as_spelt, guess
@@ -86,7 +91,7 @@ def _scores(file: Path, prob: str | None, percent: bool, format: str | None) -> 
         column = cells.scores(table.read([name])[name], percent)
         found = cells.array(column)[~cells.missing(column)]
         if found.ndim != 1:
-            raise InputError("column {column!r} holds lists, and one score per row is needed", column=name)
+            raise InputError("column {column!r} holds lists, but one score per row is needed", column=name)
         _check.probabilities(found, f"scores in column {name!r}", None)
     return found
 
@@ -122,8 +127,8 @@ def _assumptions(plan: ExpectedPrecision, file: Path | None, spread: dict[str, A
 
     if file is not None:
         spreads = [
-            f"The scores spread as the {len(spread['scores']):,} in {called(file)} do, and are calibrated. Scores that "
-            "are too extreme make the plan too optimistic."
+            f"The scores are distributed like the {len(spread['scores']):,} in {called(file)}, and are calibrated. "
+            "Scores that are too extreme make the plan too optimistic."
         ]
     else:
         rate = USUAL_RATE if spread["base_rate"] is None else spread["base_rate"]

@@ -31,12 +31,19 @@ class FrameColumns:
     dtype : {"float32", "float64"}
         The type of the scores; edges are rounded to it.
     label : str
+        The column of labels.
     named : tuple or None
-        The labels in the order of the classes; only the positive one if `pos_label` is given.
+        The labels in the order of the classes; only the positive one if `pos_label` is true.
+    pos_label : bool
+        Whether only the positive label was named.
     text, boolean : bool
-        How labels are stored.
+        Whether labels are stored as text, or as booleans.
+    from_logits : bool
+        Whether the scores are logits.
     weight : str or None
+        The column of weights.
     by : tuple of str
+        The columns of subgroups.
     """
 
     scores: tuple[str, ...]
@@ -172,12 +179,12 @@ def label_rules(
     text, boolean = dtype in TEXT_TYPES, dtype == nw.Boolean
     if pos_label is None and classes is None:
         if text:
-            door = (
+            argument = (
                 "pos_label=..., the one that counts as 1"
                 if n_classes == 2
                 else "classes=[...] in the order of the columns"
             )
-            raise InputError(f"labels in column {label!r} are {_text(dtype)}: pass {door}")
+            raise InputError(f"labels in column {label!r} are {_text(dtype)}: pass {argument}")
         numeric(dtype, label, "labels")
         return {"boolean": boolean}
     labels = [pos_label] if neg_label is None else [neg_label, pos_label]

@@ -45,9 +45,10 @@ class Frame:
         except TypeError:
             what = type(native).__name__
             advice = {
-                "DuckDBPyConnection": "of a connection, pass connection.table(name) or connection.sql(query)",
-                "str": "files go to believable.readers.summarize_files, a table of duckdb is connection.table(name)",
-            }.get(what, "arrays go to Summary.of(Predictions(predictions, actuals))")
+                "DuckDBPyConnection": "for a connection, pass connection.table(name) or connection.sql(query)",
+                "str": "for files, use believable.readers.summarize_files; for a table of duckdb, pass "
+                "connection.table(name)",
+            }.get(what, "for arrays, use Summary.of(Predictions(predictions, actuals))")
             raise InputError(
                 "{argument} must be a data frame of {known}, got a {got}; {advice}",
                 argument="frame",
@@ -58,13 +59,13 @@ class Frame:
         engine = frame.implementation.value
         if engine in ("duckdb", "ibis", "pyspark", "pyspark_connect") and find_spec("pyarrow") is None:
             raise MissingDependencyError(f"a summary of a {engine} frame needs pyarrow: pip install pyarrow")
-        if python_workers and find_spec("pandas") is None:  # which Spark requires, though it is not used
+        if python_workers and find_spec("pandas") is None:  # Spark requires it, although it is not used here
             raise MissingDependencyError("python_workers=True needs pandas: pip install 'believable[spark]'")
         if engine == "pyspark":
             frame = nw.from_native(without_vectors(nw.to_native(frame)))
         elif python_workers:
             raise InputError(
-                "{python_workers=True} is for frames of pyspark, this one is of {engine}",
+                "{python_workers=True} is for frames of pyspark, but this frame is of {engine}",
                 argument="python_workers",
                 engine=engine,
             )
@@ -78,7 +79,9 @@ class Frame:
         """Raise if the engine would misread a column name."""
         for name in names:
             if self.engine.startswith("pyspark") and ("." in name or "`" in name):
-                raise InputError(f"Spark would not take {name!r} for one column: rename it, without dots and backticks")
+                raise InputError(
+                    f"Spark would misread the column name {name!r}: rename the column, without dots and backticks"
+                )
 
     def only(self, names: Sequence[str]) -> Frame:
         """Return the frame with these columns only, so that no others are moved."""

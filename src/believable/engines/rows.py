@@ -38,8 +38,8 @@ def refuse_rows(dropped: Mapping[str, int], rows: int, advice: str = "") -> None
     if not dropped:
         return
     raise InputError(
-        f"{rows_in_words(dropped, rows)}{advice}; repair them, or pass on_invalid='drop' to leave them out and have "
-        "them counted in the summary's dropped"
+        f"{rows_in_words(dropped, rows)}{advice}; repair them, or pass on_invalid='drop' to leave them out and count "
+        "them in summary.dropped"
     )
 
 

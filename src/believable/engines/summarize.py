@@ -84,7 +84,7 @@ def summarize(
     weight : str, optional
         A column of importance weights; rows of weight 0 are left out.
     by : str or sequence of str
-        Columns of subgroups, with at most fifty values each; rows without a value are the subgroup "missing".
+        Columns of subgroups, with at most 50 values each; rows without a value are the subgroup "missing".
     bins : int or Edges, optional
         Count only these bins, of one notion: the result is a `BinStats`.
     cells, spacing, notions
@@ -92,8 +92,8 @@ def summarize(
     from_logits : bool
         Whether the scores are logits; the engine computes the sigmoid or softmax in float64.
     pos_label, neg_label, classes
-        The label that counts as 1, and the one that counts as 0 where there are more than two; the labels in the order
-        of the columns. Rows with a label that is none of those named cannot be counted.
+        The label that counts as 1, and the one that counts as 0 if there are more than two; or the labels in the order
+        of the columns. Rows with any other label are invalid.
     on_invalid : {"error", "drop"}
         What to do with invalid rows: those with missing scores, scores outside [0, 1] or that do not sum to 1, missing
         or unknown labels, missing, negative or infinite weights. An error says how many and why; "drop" leaves them
@@ -127,9 +127,7 @@ def summarize(
     opened = opened.only([*columns.scores, label, *asked.weights, *by])
     if bins is not None:
         if by or cells is not None or spacing is not None:
-            raise InputError(
-                "bins= counts bins of all rows and nothing else: leave out either bins, or by, cells and spacing"
-            )
+            raise InputError("bins= counts only bins, of all rows: leave out either bins, or by, cells and spacing")
         return _bins(opened, columns, bins, notions, on_invalid)
     layout = _layout(columns, notions, cells, spacing)
     for name in by:
@@ -155,7 +153,7 @@ class _Asked:
 
     @property
     def weights(self) -> tuple[str, ...]:
-        """The column of weights, or None."""
+        """The column of weights, as a tuple; empty if there is none."""
         return () if self.weight is None else (self.weight,)
 
 
@@ -183,7 +181,7 @@ def _columns(frame: Frame, asked: _Asked) -> tuple[FrameColumns, tuple[str, ...]
     if len(scores) == 1:
         dtype, width = _lists(frame, schema[scores[0]], scores[0], dtype, asked, classes)
     ndim, n_classes = (1, 2) if len(scores) == 1 and width is None else (2, width or len(scores))
-    _check.doors(ndim, n_classes, asked.pos_label, classes, False, None, False, asked.neg_label)
+    _check.refuse_contradictions(ndim, n_classes, asked.pos_label, classes, False, None, False, asked.neg_label)
     if asked.pos_label is not None and asked.neg_label is None:
         _one_negative(frame, label, asked.pos_label)
     columns = FrameColumns(
@@ -200,12 +198,12 @@ def _columns(frame: Frame, asked: _Asked) -> tuple[FrameColumns, tuple[str, ...]
 
 
 def _one_negative(frame: Frame, label: str, pos_label: Any) -> None:
-    """Raise where a column holds more than two labels, of which only the positive one was named."""
+    """Raise if a column has more than two labels, and only the positive one was named."""
     found = [one for one in frame.values(label, MAX_SUBGROUP_LEVELS + 1) if not _check.is_missing(one)]
     if len(found) > 2:
         several = "more than 50" if len(found) > MAX_SUBGROUP_LEVELS else str(len(found))
         raise InputError(
-            "column {label!r} holds {several} labels ({found}), and {pos_label=} names one; {hint}",
+            "column {label!r} has {several} labels ({found}), but {pos_label=} names only one; {hint}",
             argument="pos_label",
             label=label,
             several=several,
@@ -315,8 +313,8 @@ def _dropped(frame: Frame, columns: FrameColumns, tallied: Tallied, on_invalid: 
         raise InputError(f"the frame has no rows to count{left}")
     if columns.pos_label and columns.named is not None and not part["ny"].any():
         raise InputError(
-            "{pos_label=} does not occur in column {label!r}, in rows that count; if there are truly no "
-            "positives, pass labels as 0 and 1",
+            "{pos_label=} does not occur in the valid rows of column {label!r}; if there are truly no positives, pass "
+            "labels as 0 and 1",
             pos_label=columns.named[0],
             argument="pos_label",
             label=columns.label,
@@ -324,7 +322,7 @@ def _dropped(frame: Frame, columns: FrameColumns, tallied: Tallied, on_invalid: 
     return dropped
 
 
-# --- what refused scores look like: logits, percentages, or labels in the wrong place ---------------------------------
+# --- advice about invalid scores: logits, percentages, or labels in the wrong column ----------------------------------
 
 
 def _advice(frame: Frame, columns: FrameColumns, dropped: Mapping[str, int]) -> str:
@@ -342,7 +340,7 @@ def _advice(frame: Frame, columns: FrameColumns, dropped: Mapping[str, int]) -> 
         return f"; the columns look swapped: {columns.scores[0]!r} holds whole numbers, {columns.label!r} does not"
     if unknown:
         return (
-            "; labels are 0 and 1 here: pass pos_label=... for others, and shares of annotators as arrays to "
+            "; labels must be 0 and 1: for others, pass pos_label=...; for shares of annotators, use arrays and "
             "Predictions(..., soft_labels=True)"
         )
     return ""

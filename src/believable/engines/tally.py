@@ -112,20 +112,20 @@ class GroupBy:
         """Return columns that several products share, in stages, so that each is evaluated once."""
         if not self.scores or self.pairing not in PAIRINGS_OF_ALL_SCORES:
             return []
-        p, happened = nw.col("p"), nw.col("y") == number(1)
+        p, occurred = nw.col("p"), nw.col("y") == number(1)
         rest, log, log_rest = number(1) - p, nw.col("log"), nw.col("log_rest")
         logs = {"log": minus_log(p)}
-        terms = {"squared": either(happened, rest * rest, p * p)}
+        terms = {"squared": either(occurred, rest * rest, p * p)}
         if self.pairing == "binary":
             logs["log_rest"] = minus_log_of_rest(p)
-            terms["cost"] = either(happened, log, log_rest)
-            terms["infinite"] = flag((happened & (p <= number(0))) | (~happened & (p >= number(1))))
+            terms["cost"] = either(occurred, log, log_rest)
+            terms["infinite"] = flag((occurred & (p <= number(0))) | (~occurred & (p >= number(1))))
             terms["doubt"] = p * log + rest * log_rest
             terms["sure"] = either(p > rest, p, rest)
             terms["right"] = either(p > number(0.5), nw.col("y"), number(1) - nw.col("y"))
         else:
-            terms["cost"] = either(happened, log, number(0))
-            terms["infinite"] = flag(happened & (p <= number(0)))
+            terms["cost"] = either(occurred, log, number(0))
+            terms["infinite"] = flag(occurred & (p <= number(0)))
             terms["doubt"] = p * log
         return [logs, terms]
 

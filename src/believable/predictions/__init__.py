@@ -1,4 +1,4 @@
-"""Predictions: scores and outcomes, checked once, and the views of them that notions of calibration take."""
+"""Predictions (scores and outcomes, checked once) and the views of them that define notions of calibration."""
 
 from believable.predictions.predictions import Predictions, as_predictions, average_predictions
 from believable.predictions.view import Pairs, View

@@ -1,7 +1,7 @@
 """`Predictions`: scores and outcomes, checked once.
 
-It is a value: read-only, and free to remember what was counted from it. The pairs of a view are yielded block by block,
-so that nothing of the size of the data is made.
+It is read-only, so it can cache what was counted from it. The pairs of a view are yielded block by block, so that no
+second array of the size of the data is needed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from believable._types import Array, Floats, Ints, Kind, Needs, Notion
 from believable.errors import InputError, Sentence
 from believable.predictions.view import Pairs, View
 
-COLUMNS_AT_ONCE, ROWS_AT_ONCE = 1 << 22, 1 << 15  # entries that are copied, and of rows whose turn it is, in the cache
+COLUMNS_AT_ONCE, ROWS_AT_ONCE = 1 << 22, 1 << 15  # entries copied at once; entries of a block of rows, to fit the cache
 
 Counted = TypeVar("Counted", _kernels.Moments, _kernels.PassSums, _kernels.MatrixSums)
 Remembered = TypeVar("Remembered")
 
 
 class Meaning(NamedTuple):
-    """What predictions and labels stand for; see `Predictions`."""
+    """The arguments of `Predictions` that say what predictions and labels mean."""
 
     from_logits: bool = False
     pos_label: Any = None
@@ -40,7 +40,7 @@ PLAIN_MEANING = Meaning()
 
 
 class Predictions:
-    """Scores with what happened, checked once; every function takes it in place of its two arrays.
+    """Scores and outcomes, checked once; every function accepts it in place of its two arrays.
 
     Parameters
     ----------
@@ -51,31 +51,33 @@ class Predictions:
     sample_weight : array-like of shape (n,), optional
         Importance weights. Rows of weight 0 are dropped.
     from_logits : bool
-        The predictions are logits: the sigmoid (1-D, multilabel) or softmax (2-D) is taken in float64. Never guessed.
+        The predictions are logits: the sigmoid (1-D, multilabel) or softmax (2-D) is taken in float64. This is never
+        guessed.
     pos_label : optional
-        The label that counts as 1, for 1-D predictions. All other rows must have one and the same label.
+        The label that counts as 1, for 1-D predictions. All other rows must share one label.
     neg_label : optional
-        The label that counts as 0, beside `pos_label`. Rows with any other label are an error.
+        The label that counts as 0, next to `pos_label`. Rows with any other label are an error.
     classes : sequence, optional
         The labels in the order of the columns.
     soft_labels : bool
-        Outcomes are shares in [0, 1] (of annotators, say). A share s counts as s of a row with outcome 1 and 1 - s of a
-        row with outcome 0.
+        Outcomes are shares in [0, 1], for example of annotators. A share s counts as a row with outcome 1 and weight s
+        and a row with outcome 0 and weight 1 - s.
     ignore_label : optional
         Rows with this label are dropped and counted in `n_ignored`; NaN stands for missing labels.
     multilabel : bool
-        The columns are independent: actuals is an (n, K) matrix of 0/1 and rows need not sum to one.
+        The columns are independent: actuals is an (n, K) matrix of 0/1, and rows need not sum to 1.
 
     Attributes
     ----------
     scores, labels, weights : ndarray, read-only
-        What is left after dropping ignored and weightless rows; `weights` is None when all are 1. They are copies, so
-        changing your arrays later changes nothing here.
+        The data without ignored rows and rows of weight 0; `weights` is None if all are 1. They are copies, so later
+        changes to your arrays have no effect here.
     kind : {"binary", "multiclass", "multilabel"}
     n_classes : int
     classes : tuple or None
-        The names of the classes, where they were given.
+        The names of the classes, if they were given.
     n_ignored : int
+        Number of rows dropped because of `ignore_label`.
 
     Examples
     --------
@@ -108,7 +110,7 @@ class Predictions:
     classes: tuple[Any, ...] | None
     n_ignored: int
     borrowed: bool
-    given_index: Any  # of the pandas objects that were given: what else is said about the rows must have the same
+    given_index: Any  # of the pandas objects that were passed; clusters and subgroups must have the same one
     _counted: dict[Any, Any]
     _scores: Floats
     _labels: Array
@@ -143,9 +145,9 @@ class Predictions:
         *,
         look: bool = True,
     ) -> list[Array]:
-        """Check everything and keep it; returns the arrays that may be the caller's memory.
+        """Check the arguments and keep them; return the arrays that may share memory with the caller's.
 
-        Unless told to `look`, the values of plain arrays are left to whoever reads them first.
+        With `look=False`, the values of plain arrays are not checked until they are first read.
         """
         from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label = meaning
         index = _check.same_index(predictions=predictions, actuals=actuals, sample_weight=sample_weight)
@@ -159,7 +161,9 @@ class Predictions:
         whole = actuals.dtype.kind in "bi" or actuals.dtype == np.uint8
         plain = not look and whole and not _check.is_brief(predictions)
         if not plain:
-            _check.doors(scores.ndim, n_classes, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label)
+            _check.refuse_contradictions(
+                scores.ndim, n_classes, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label
+            )
 
         weights = None if sample_weight is None else _check.weights(sample_weight, len(scores))
         if plain and (weights is None or weights.all()):
@@ -260,7 +264,7 @@ class Predictions:
         return self._labels.dtype.kind
 
     def _look(self) -> None:
-        """Check the values that were left unseen; an error where one is not what it should be."""
+        """Check the values that have not been checked yet."""
         _check.probabilities(self._scores, "predictions", None)
         if self._scores.ndim == 2:
             _check.row_sums(self._scores, self._scores, None)
@@ -268,9 +272,10 @@ class Predictions:
         self._set(_unseen=False)
 
     def moments(self, count: Callable[[Floats, Array, Array | None], Counted]) -> Counted | None:
-        """What is counted by a kernel that checks rows on its way, so that they need not be read before.
+        """Return what a kernel counts that also checks the rows, which saves reading the data twice.
 
-        Where it finds something wrong the usual checks say what. None if they find nothing: kernels are the stricter.
+        If it finds an invalid value, the usual checks raise the error. If they find none, because kernels are stricter,
+        the result is None.
         """
         found = count(self._scores, self._labels, self.weights)
         if self._unseen:
@@ -281,9 +286,10 @@ class Predictions:
         return found if found.valid else None
 
     def row_moments(self, count: Callable[..., Counted]) -> Counted | None:
-        """The same of a matrix, by a kernel that takes a tolerance for the sums of rows.
+        """Do the same as `moments` for a matrix, with a kernel that takes a tolerance for the sums of rows.
 
-        Sums may be rounded to single precision: where that gives a false alarm, they have been looked at in double.
+        The kernel may sum in single precision. If it reports a row that is fine in double precision, it counts again
+        without a tolerance.
         """
         found = self.moments(partial(count, tolerance=ROW_SUM_TOLERANCE if self._unseen else np.inf))
         return self.moments(partial(count, tolerance=np.inf)) if found is None else found
@@ -293,10 +299,10 @@ class Predictions:
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a Predictions is a value: make a new one instead of setting {name}")
+        raise AttributeError(f"a Predictions is read-only: make a new one instead of setting {name}")
 
     def __getstate__(self) -> dict[str, Any]:
-        self.scores  # noqa: B018 - which checks them
+        self.scores  # noqa: B018 - reading them checks them
         return {name: getattr(self, name) for name in self.__slots__} | {"_counted": {}, "given_index": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -307,20 +313,20 @@ class Predictions:
 
     @classmethod
     def borrowing(cls, predictions: Any, actuals: Any, sample_weight: Any) -> Predictions:
-        """For the length of one call: the caller's memory is looked at, not copied."""
+        """Return predictions that use the caller's arrays without a copy, for the duration of one call."""
         value = cls.__new__(cls)
         value._fill(predictions, actuals, sample_weight, PLAIN_MEANING, look=False)
         return value
 
     def trusting(self, **changed: Any) -> Predictions:
-        """The same with other labels, or other rows, that need no checking; it remembers nothing yet."""
+        """Return a copy with other labels or rows, which are not checked, and an empty cache."""
         value = Predictions.__new__(Predictions)
         changed = {f"_{name}" if name in ("scores", "labels") else name: array for name, array in changed.items()}
         value._set(**self.__getstate__() | changed)
         return value
 
     def remembered(self, key: Any, count: Callable[[], Remembered]) -> Remembered:
-        """What was counted under this key; it is counted now, if it was not before."""
+        """Return what is cached under this key; call `count` the first time."""
         if key not in self._counted:
             return self.remember(key, count())
         found: Remembered = self._counted[key]
@@ -332,15 +338,15 @@ class Predictions:
         return counted
 
     def remembering(self) -> Predictions:
-        """The same, free to remember what is counted from it: memory that was borrowed stays as it is that long."""
+        """Return predictions that may cache what is counted; the caller must not change borrowed memory meanwhile."""
         return self.trusting(borrowed=False) if self.borrowed else self
 
     def relabelled(self, labels: Array) -> Predictions:
-        """The same scores with other labels, for the length of one call."""
+        """Return the same scores with other labels, for the duration of one call."""
         return self.trusting(labels=labels, borrowed=True)
 
     def take(self, rows: Ints) -> Predictions:
-        """Some of the rows, in the order given; a row may come more than once."""
+        """Return some of the rows, in the order given; a row may be repeated."""
         weights = None if self.weights is None else self.weights[rows]
         return self.trusting(scores=self.scores[rows], labels=self.labels[rows], weights=weights, borrowed=False)
 
@@ -354,14 +360,14 @@ class Predictions:
 
     @property
     def default_notion(self) -> Notion:
-        """Binary for 1-D predictions, confidence for a matrix, classwise for independent columns."""
+        """The default notion: binary for 1-D predictions, confidence for a matrix, classwise for multilabel."""
         if self.kind == "multilabel":
             return "classwise"
         return "binary" if self.kind == "binary" else "confidence"
 
     @property
     def problem(self) -> Kind:
-        """The kind of predictions: every notion of them can be asked for."""
+        """The kind of problem; for a `Predictions`, the same as `kind`."""
         return self.kind
 
     @property
@@ -370,7 +376,7 @@ class Predictions:
         return self.kind == "binary"
 
     def class_name(self, k: int) -> str:
-        """What to call class k in a table or picture."""
+        """Return the name of class k for tables and plots."""
         return str(self.classes[k]) if self.classes is not None else str(k)
 
     def view(
@@ -381,7 +387,7 @@ class Predictions:
         threshold: float | None = None,
         pooled: bool = False,
     ) -> View:
-        """The view for a notion (None: the default), or an error where the notion does not fit these predictions."""
+        """Return the view for a notion (None: the default); raise if it does not apply to these predictions."""
         if notion is None and r is None and threshold is None and pooled is False:
             return _plain_view(self.kind, self.n_classes, self.default_notion)
         notion = self.default_notion if notion is None else notion
@@ -390,7 +396,7 @@ class Predictions:
         return View(notion, self.n_classes, r, threshold, pooled, self.kind == "multilabel")
 
     def check_view(self, view: View | None) -> View:
-        """The view, or the default for None; an error where it was made for other predictions."""
+        """Return the view, or the default for None; raise if it was made for predictions of another kind."""
         if view is None:
             return self.view()
         if not isinstance(view, View) or view != self.view(
@@ -400,9 +406,9 @@ class Predictions:
         return view
 
     def pairs(self, view: View, at_least: int = 0, *, numbered: bool = False) -> Iterator[Pairs]:
-        """The pairs of a view, in blocks of rows; `at_least` so many pairs in each but the last, if asked.
+        """Yield the pairs of a view, in blocks of rows with at least `at_least` pairs each, except for the last.
 
-        With `numbered` each pair says which row it comes from.
+        With `numbered=True`, the pairs say which row they come from.
         """
         if self.scores.ndim == 1:
             yield from self._blocks(view, at_least, numbered)
@@ -417,18 +423,18 @@ class Predictions:
             yield _joined(waiting)
 
     def n_pairs(self, view: View) -> int:
-        """How many pairs a view has, a threshold aside."""
+        """Return the number of pairs in a view, ignoring its threshold."""
         return len(self) * {"classwise": self.n_classes, "top_r": view.r or 1}.get(view.notion, 1)
 
     def all_pairs(self, view: View) -> Pairs:
-        """The pairs of a view, all at once."""
+        """Return all pairs of a view at once."""
         (pairs,) = self.pairs(view, at_least=self.scores.size)
         return pairs
 
     def columns(self, view: View) -> Iterator[Pairs]:
-        """The pairs of every class of a classwise view, one after the other, all rows at once.
+        """Yield the pairs of each class of a classwise view, with all rows at once.
 
-        Several columns are copied together: read one by one, each would touch all of the matrix.
+        Several columns are copied together, because reading a single one touches the memory of the whole matrix.
         """
         step = max(1, COLUMNS_AT_ONCE // len(self))
         for start in range(0, self.n_classes, step):
@@ -441,7 +447,7 @@ class Predictions:
                 yield self._column(view, k, score)
 
     def column(self, view: View, k: int) -> Pairs:
-        """The pairs of one class of a classwise view, all rows at once."""
+        """Return the pairs of one class of a classwise view, with all rows at once."""
         return self._column(view, k, np.ascontiguousarray(self.scores[:, k]))
 
     def _column(self, view: View, k: int, score: Floats) -> Pairs:
@@ -456,7 +462,7 @@ class Predictions:
             block = self._block(view, self.scores[rows], self.labels[rows], weight)
             if view.pooled:
                 block = block._replace(stratum=None)
-            if numbered:  # every row has as many pairs as the others, one after the other
+            if numbered:  # every row has the same number of pairs, and they are adjacent
                 row = np.arange(rows.start, rows.stop)
                 block = block._replace(row=np.repeat(row, len(block.score) // len(row)))
             yield block if view.threshold is None else _above(block, view.threshold)
@@ -472,9 +478,9 @@ class Predictions:
             return Pairs(top, column == labels, weight, column)
         if view.notion == "classwise":
             n, n_classes = scores.shape
-            happened = labels != 0 if self.kind == "multilabel" else labels[:, None] == np.arange(n_classes)
+            outcome = labels != 0 if self.kind == "multilabel" else labels[:, None] == np.arange(n_classes)
             stratum = np.tile(np.arange(n_classes), n)
-            return Pairs(scores.ravel(), happened.ravel(), _repeat(weight, n_classes), stratum)
+            return Pairs(scores.ravel(), outcome.ravel(), _repeat(weight, n_classes), stratum)
 
         r = view.r or 1
         ranked, columns = _kernels.top_ranked(scores, r)
@@ -494,7 +500,7 @@ def _plain_view(kind: Kind, n_classes: int, notion: Notion) -> View:
 
 
 def _own(array: Array, given: list[Array]) -> Array:
-    """A read-only array that nobody else can change: a copy, where it may be memory that was given."""
+    """Make an array read-only; copy it first if it may share memory with an array of the caller."""
     if any(np.may_share_memory(array, other) for other in given):
         array = array.copy()
     array.flags.writeable = False
@@ -502,7 +508,7 @@ def _own(array: Array, given: list[Array]) -> Array:
 
 
 def _above(pairs: Pairs, threshold: float) -> Pairs:
-    keep = pairs.score > pairs.score.dtype.type(threshold)  # rounded to the type of the scores, as edges are
+    keep = pairs.score > pairs.score.dtype.type(threshold)  # rounded to the type of the scores, like bin edges
     return Pairs(*(None if part is None else part[keep] for part in pairs))  # type: ignore[arg-type]
 
 
@@ -518,10 +524,10 @@ def _repeat(weight: Array | None, times: int) -> Array | None:
 
 
 def as_predictions(predictions: Any, actuals: Any = None, sample_weight: Any = None) -> Predictions:
-    """The checked value behind the two ways to call a function: two arrays, or one `Predictions`."""
+    """Return checked predictions, whether a function was called with two arrays or with one `Predictions`."""
     if not isinstance(predictions, Predictions):
         if type(predictions).__module__.startswith("believable.stats"):
-            raise InputError(f"this needs the predictions themselves, not a {type(predictions).__name__}")
+            raise InputError(f"this function needs the rows of predictions, not a {type(predictions).__name__}")
         return Predictions.borrowing(predictions, actuals, sample_weight)
     if actuals is not None:
         raise InputError("a Predictions already holds its actuals: leave {argument} out", argument="actuals")
@@ -533,17 +539,19 @@ def as_predictions(predictions: Any, actuals: Any = None, sample_weight: Any = N
 
 
 def average_predictions(predictions: Sequence[Any], weights: Sequence[float] | None = None) -> Floats:
-    """Weighted mean of several models' probabilities for the same rows (an ensemble).
+    """Average the probabilities of several models for the same rows (an ensemble).
 
     Parameters
     ----------
-    predictions : sequence of array-likes, all of one shape
+    predictions : sequence of array-likes, all of the same shape
+        The probabilities of each model.
     weights : sequence of float, optional
-        One non-negative weight per model; equal weights if left out.
+        One non-negative weight per model; equal weights by default.
 
     Returns
     -------
     ndarray of float64
+        The weighted mean.
 
     Examples
     --------
@@ -562,7 +570,7 @@ def average_predictions(predictions: Sequence[Any], weights: Sequence[float] | N
     for i, (array, share) in enumerate(zip(arrays, shares, strict=True)):
         if array.shape != total.shape:
             raise InputError(
-                "{argument} of model {i} have shape {shape}, those of model 0 {first}",
+                "{argument} of model {i} have shape {shape}, but those of model 0 have shape {first}",
                 argument="predictions",
                 i=i,
                 shape=array.shape,

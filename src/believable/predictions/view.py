@@ -1,7 +1,8 @@
-"""Notions of calibration as views: which pairs (score, outcome) of a problem are looked at.
+"""Notions of calibration as views: which (score, outcome) pairs are compared.
 
-A notion turns a multiclass problem into pairs: the probability of the predicted class and whether it was right, the
-probability of every class and whether it happened, and so on. A `View` names them; `Predictions.pairs` yields them.
+A notion turns a multiclass problem into pairs: the probability of the predicted class and whether it was correct, the
+probability of each class and whether it was the true one, and so on. A `View` describes the pairs; `Predictions.pairs`
+yields them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ RANKED = ("top_r", "rth", "within_top_r")
 class Pairs(NamedTuple):
     """A block of pairs: scores, outcomes (0/1, or shares), weights (None: all 1) and strata (None: all 0).
 
-    `row` is the row of the predictions that each pair comes from, where it was asked for.
+    `row`, if it was asked for, is the row of the predictions that each pair comes from.
     """
 
     score: Floats
@@ -33,10 +34,10 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Which pairs of a problem are looked at: the *what* of every statistic.
+    """A notion of calibration with its settings: which pairs a statistic counts.
 
-    Some notions keep classes (classwise, top_label) or ranks (top_r) apart, each with bins of its own. One class or
-    rank kept apart is called a stratum; the other notions have a single one.
+    Some notions keep classes (classwise, top_label) or ranks (top_r) apart, each with its own bins. Each such class or
+    rank is called a stratum; the other notions have only one.
 
     Parameters
     ----------
@@ -48,11 +49,11 @@ class View:
     threshold : float, optional
         Keep only entries with a score above it.
     pooled : bool
-        Put the strata (classes, ranks) of the notion into common bins.
+        Count all strata (classes or ranks) in the same bins.
     multilabel : bool
         The columns are independent of each other.
     stratum : int, optional
-        One class or rank (from 0) alone, of a statistic that kept them apart.
+        Select a single class or rank, counted from 0, of a statistic that keeps them apart.
     """
 
     notion: Notion
@@ -69,52 +70,52 @@ class View:
         if self.notion in RANKED:
             if self.r is None:
                 raise InputError(
-                    "{notion=} needs {argument}, the rank: pass r=3, say", argument="r", notion=self.notion
+                    "{notion=} needs {argument}, the rank: pass r=3, for example", argument="r", notion=self.notion
                 )
             object.__setattr__(self, "r", _check.positive_integer(self.r, "r", 1, self.n_classes))
         elif self.r is not None:
             raise InputError(
-                "{argument} goes with the notions {ranked}, not with {got!r}",
+                "{argument} is for the notions {ranked}, not for {got!r}",
                 argument="r",
                 ranked=", ".join(RANKED),
                 got=self.notion,
             )
         if self.threshold is not None:
             object.__setattr__(self, "threshold", _check.number(self.threshold, "threshold", 0, 1))
-        # With one stratum the bins are common already.
+        # With one stratum there is nothing to pool.
         object.__setattr__(self, "pooled", bool(self.pooled) and self.notion in KEPT_APART)
         if self.stratum is not None:
             _check.positive_integer(self.stratum, "stratum", 0, self.n_classes - 1)
         _check.choice(self.multilabel, (True, False), "multilabel")
         if self.multilabel and self.notion != "classwise":
             raise InputError(
-                "multilabel predictions have the {argument} 'classwise', not {got!r}",
+                "multilabel predictions need {notion='classwise'}, got {got!r}",
                 argument="notion",
                 got=self.notion,
             )
 
     @property
     def n_strata(self) -> int:
-        """How many classes or ranks are kept apart."""
+        """The number of classes or ranks that are kept apart; 1 if none are."""
         if self.pooled or self.stratum is not None or self.notion not in KEPT_APART:
             return 1
         return self.r or self.n_classes
 
     @property
     def stratum_is(self) -> Literal["class", "rank"]:
-        """What a stratum is."""
+        """Whether a stratum is a class or a rank."""
         return "rank" if self.notion in RANKED else "class"
 
     group = _check.renamed_attribute("group", "stratum")
     n_groups = _check.renamed_attribute("n_groups", "n_strata")
 
     def to_dict(self) -> dict[str, Any]:
-        """A plain dictionary, in which the stratum has its former name: saved files are older than the new one."""
+        """Return a plain dictionary, in which `stratum` keeps its former name, as in files saved earlier."""
         return {"group" if name == "stratum" else name: value for name, value in asdict(self).items()}
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """The view that `to_dict` described."""
+        """Return the view that `to_dict` wrote."""
         return cls(**{"stratum" if name == "group" else name: value for name, value in saved.items()})
 
 

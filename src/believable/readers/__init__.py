@@ -1,4 +1,4 @@
-"""Readers: from files to checked predictions."""
+"""Read files as checked predictions."""
 
 from believable._write import write_beside
 from believable.readers.columns import Columns, choose_columns

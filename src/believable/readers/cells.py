@@ -1,4 +1,4 @@
-"""What the cells of a column mean: numbers, scores, labels or names."""
+"""Interpret the cells of a column as numbers, scores, labels or names."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import polars
 
 NULLS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null")  # how a missing value is written
-LIKE_THOUSANDS = r"^\s*[-+]?[1-9]\d{0,2},\d{3}\s*$"  # 1,234: the comma may stand between thousands
+LIKE_THOUSANDS = r"^\s*[-+]?[1-9]\d{0,2},\d{3}\s*$"  # 1,234: the comma may separate thousands
 
 
 def scores(column: polars.Series, percent: bool = False) -> polars.Series:
-    """A column of scores: numbers, text that spells them, percentages, or lists with one entry per class."""
+    """Return a column of scores: numbers, text that spells them, percentages, or lists with one entry per class."""
     import polars
 
     if isinstance(column.dtype, (polars.List, polars.Array)):
@@ -28,7 +28,7 @@ def scores(column: polars.Series, percent: bool = False) -> polars.Series:
 
 
 def numbers(column: polars.Series) -> polars.Series:
-    """A column of numbers; where it holds text, an error names the first cell that is no number."""
+    """Return a column as numbers; raise at the first cell of text that is not a number."""
     import polars
 
     if column.dtype.is_decimal():
@@ -59,7 +59,7 @@ def numbers(column: polars.Series) -> polars.Series:
 
 
 def labels(column: polars.Series, *, by_name: bool = False) -> polars.Series:
-    """A column of labels: text that spells numbers in every row is numbers, unless classes are told apart by name."""
+    """Return a column of labels; if every cell spells a number, they are numbers, unless classes have names."""
     import polars
 
     if isinstance(column.dtype, (polars.Categorical, polars.Enum)):
@@ -84,7 +84,7 @@ def labels(column: polars.Series, *, by_name: bool = False) -> polars.Series:
 
 
 def names(column: polars.Series) -> polars.Series:
-    """A column that only names: clusters or subgroups, as numbers, truth values or text."""
+    """Return a column of names, such as clusters or subgroups: numbers, booleans or text."""
     import polars
 
     if column.dtype.is_nested():
@@ -100,17 +100,20 @@ def names(column: polars.Series) -> polars.Series:
         column = column.fill_nan(None)
     if column.dtype == polars.Duration:
         column = column.cast(polars.Int64)
-    wide = "128" in str(column.dtype)  # which NumPy does not know
+    wide = "128" in str(column.dtype)  # NumPy has no such type
     if (column.dtype.is_numeric() and not wide) or column.dtype == polars.Boolean:
         return column
     try:
         return column.cast(polars.String)
     except polars.exceptions.PolarsError as error:
-        raise InputError(f"column {column.name!r} holds values of type {column.dtype}, which name nothing") from error
+        raise InputError(
+            f"column {column.name!r} holds values of type {column.dtype}, which cannot be names of clusters or "
+            "subgroups"
+        ) from error
 
 
 def refuse_rounded(column: polars.Series) -> None:
-    """Clusters as floating-point numbers so large that one may be several."""
+    """Raise if clusters are floating-point numbers so large that two may have been rounded to one."""
     import polars
 
     if not column.dtype.is_float():
@@ -128,14 +131,14 @@ def refuse_rounded(column: polars.Series) -> None:
 
 
 def array_of_names(column: polars.Series) -> Array:
-    """Names as NumPy knows them; next to a missing one, numbers are text, so that 1 does not become 1.0."""
+    """Return names as a NumPy array; if one is missing, numbers become text, so that 1 does not turn into 1.0."""
     import polars
 
     return array(column.cast(polars.String) if column.null_count() else column)
 
 
 def array(column: polars.Series) -> Array:
-    """A column as NumPy knows it; lists of one length are the rows of a matrix."""
+    """Return a column as a NumPy array; lists of one length become the rows of a matrix."""
     import polars
 
     try:
@@ -150,7 +153,7 @@ def array(column: polars.Series) -> Array:
 
 
 def missing(column: polars.Series) -> Array:
-    """Where there is no value: null, or not a number."""
+    """Return where a value is missing: null or NaN."""
     import polars
 
     gone = column.is_null()
@@ -162,7 +165,7 @@ def missing(column: polars.Series) -> Array:
 
 
 def with_percent_sign(column: polars.Series, percent: bool) -> bool:
-    """Whether text is percentages; an error where some of it is and some is not."""
+    """Return whether text has percent signs; raise if only some of it does."""
     import polars
 
     if column.dtype != polars.String:
@@ -189,10 +192,10 @@ def _hundredths(column: polars.Series) -> polars.Series:
     import polars
 
     column = column if column.dtype.is_float() else column.cast(polars.Float64)
-    off = ((column < 0) | (column > 100)).fill_null(False)
-    off &= column.is_not_nan().fill_null(False)
-    if off.any():
-        row = _first(off)
+    outside = ((column < 0) | (column > 100)).fill_null(False)
+    outside &= column.is_not_nan().fill_null(False)
+    if outside.any():
+        row = _first(outside)
         raise InputError(
             "percentages in column {column!r} must lie in [0, 100], got {got:g} at {row}",
             column=column.name,
@@ -203,7 +206,7 @@ def _hundredths(column: polars.Series) -> polars.Series:
 
 
 def _lists(column: polars.Series, percent: bool) -> polars.Series:
-    """Lists of one length, as a column of that width."""
+    """Return a column of lists, which must have the same length, as a column of arrays."""
     import polars
 
     column = column.cast(polars.List(column.dtype.inner)) if isinstance(column.dtype, polars.Array) else column
@@ -216,7 +219,7 @@ def _lists(column: polars.Series, percent: bool) -> polars.Series:
     if other.any():
         row = _first(other)
         raise InputError(
-            "lists in column {column!r} must have one length, got {width} at {first} and {got} at {row}",
+            "lists in column {column!r} must have the same length, got {width} at {first} and {got} at {row}",
             column=column.name,
             width=width,
             first=Row(first),
@@ -242,9 +245,9 @@ def _lists(column: polars.Series, percent: bool) -> polars.Series:
     if not percent:
         return column
     matrix = array(column)
-    off = (matrix < 0) | (matrix > 100)
-    if off.any():
-        row, k = (int(place[0]) for place in np.nonzero(off))
+    outside = (matrix < 0) | (matrix > 100)
+    if outside.any():
+        row, k = (int(place[0]) for place in np.nonzero(outside))
         raise InputError(
             "percentages in column {column!r} must lie in [0, 100], got {got:g} at {row}",
             column=column.name,

@@ -1,7 +1,7 @@
-"""Which columns of a table are the scores and the labels.
+"""Find the columns of a table that hold the scores and the labels.
 
-Columns are guessed by documented names only, and never where two could be meant. A weight column is never guessed: a
-patient's weight is not a sample weight. Nor are clusters and subgroups.
+Columns are guessed by documented names only, and never if two could be meant. Columns of weights, clusters and
+subgroups are never guessed: a patient's weight is not a sample weight.
 """
 
 from __future__ import annotations
@@ -26,28 +26,30 @@ LABEL_NAMES = (
 )
 PROB_PREFIXES = ("p_", "prob_", "proba_")
 LOGIT_PREFIXES = ("logit_", "logits_", "z_")
-CALIBRATED_COLUMN = "p_calibrated"  # what applying a map adds; for classes, with _CLASS at its end
-MAX_NAMES_LISTED = 20  # in a sentence
+CALIBRATED_COLUMN = "p_calibrated"  # added by `believable apply`; for several classes, p_calibrated_CLASS
+MAX_NAMES_LISTED = 20  # in a message
 
 GivenName = TypeVar("GivenName", str, str | None)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns that are taken from a table, by what they hold.
+    """The names of the columns that are read from a table.
 
     Attributes
     ----------
     prob : tuple of str
         One column of P(y = 1), or one per class.
     label : str
+        The column of labels.
     weight : str or None
+        The column of sample weights.
     classes : tuple or None
-        What the columns of a matrix stand for: the ends of their names.
+        The class of each column of `prob`, if there are several: the end of its name.
     cluster : str or None
         The column of clusters: rows that belong together.
     by : tuple of str
-        Columns of subgroups.
+        The columns of subgroups.
     """
 
     prob: tuple[str, ...]
@@ -59,12 +61,12 @@ class Columns:
 
     @property
     def group(self) -> str | None:
-        """The column of clusters, by the name that it had."""
+        """The column of clusters, under its former name."""
         return self.cluster
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all columns taken, each once."""
+        """The names of all columns that are read, without duplicates."""
         others = (self.label, self.weight, self.cluster, *self.by)
         return tuple(dict.fromkeys([*self.prob, *(name for name in others if name is not None)]))
 
@@ -72,7 +74,7 @@ class Columns:
         return self.words()
 
     def words(self, scale: str = "") -> str:
-        """What was read as what; `scale` says what the scores are, where they are not probabilities."""
+        """Describe which columns are read as what; `scale` says what scores are that are not probabilities."""
         scores = self.prob[0] if len(self.prob) == 1 else f"{self.prob[0]} … {self.prob[-1]} ({len(self.prob)} classes)"
         weight = "" if self.weight is None else f", weights {self.weight}"
         cluster = "" if self.cluster is None else f", clusters {self.cluster}"
@@ -83,7 +85,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class ColumnsAsked:
-    """The columns that a caller names; see `choose_columns`. None: found by its documented name, or absent."""
+    """The arguments of `choose_columns`: columns that the caller names, or None."""
 
     prob: str | None = None
     prob_prefix: str | None = None
@@ -95,7 +97,7 @@ class ColumnsAsked:
 
     @property
     def subgroups(self) -> tuple[str, ...]:
-        """The columns of subgroups."""
+        """The columns of subgroups, as a tuple."""
         return (self.by,) if isinstance(self.by, str) else tuple(self.by)
 
 
@@ -111,11 +113,12 @@ def choose_columns(
     by: str | Sequence[str] = (),
     logits: bool = False,
 ) -> Columns:
-    """The columns asked for, the rest by their documented names.
+    """Choose the columns that are named, and find scores and labels by their documented names otherwise.
 
-    Capitals do not matter, and a space or hyphen counts as an underscore. With `logits`, names of those (`logit`,
-    `logits`, `z`; `logit_`, `logits_`, `z_`) are looked for first. What applying a map added (`p_calibrated`,
-    `p_calibrated_CLASS`) is taken where it is asked for, and is none of the classes of `p_`.
+    Upper and lower case are the same, and a space or hyphen counts as an underscore. With `logits`, names of logits
+    (`logit`, `logits`, `z`; `logit_`, `logits_`, `z_`) are looked for first. Columns that `believable apply` added
+    (`p_calibrated`, `p_calibrated_CLASS`) are used only if they are named, and never count as classes of the prefix
+    `p_`.
 
     Examples
     --------
@@ -130,9 +133,9 @@ def choose_columns(
 
 
 def columns_among(names: Sequence[str], asked: ColumnsAsked) -> Columns:
-    """Choose as `choose_columns` does."""
+    """Choose columns like `choose_columns`."""
     if all(_is_number(name) for name in names):
-        raise InputError(f"the first line must hold the names of the columns, got {listed(names)}")
+        raise InputError(f"the first line must be a header with the names of the columns, got {listed(names)}")
     _refuse_absent((asked.prob, asked.label, asked.weight, asked.cluster, *asked.subgroups), names)
     if asked.prob is None and asked.prob_prefix is None and asked.label is None:
         _refuse_unknown(names, asked.logits)
@@ -167,7 +170,7 @@ def columns_among(names: Sequence[str], asked: ColumnsAsked) -> Columns:
 
 
 def as_spelt(asked: GivenName, names: Sequence[str]) -> GivenName:
-    """The name as the table has it (spaces around it do not matter); an error that suggests one like it."""
+    """Return the name as it is spelt in the table, spaces around it aside; the error suggests a similar one."""
     if asked is None or asked in names:
         return asked
     for name in names:
@@ -182,7 +185,7 @@ def as_spelt(asked: GivenName, names: Sequence[str]) -> GivenName:
 
 
 def _refuse_absent(asked: Sequence[str | None], names: Sequence[str]) -> None:
-    """An error that names all columns that were asked for and are not there, where they are several."""
+    """Raise if several of the named columns are absent, with an error that names all of them."""
     there = [name.strip() for name in names]
     absent = [name for name in dict.fromkeys(asked) if name is not None and name.strip() not in there]
     if len(absent) > 1:
@@ -191,14 +194,14 @@ def _refuse_absent(asked: Sequence[str | None], names: Sequence[str]) -> None:
 
 
 def _refuse_unknown(names: Sequence[str], logits: bool) -> None:
-    """An error where no column has a name that is known for scores, and none one for labels."""
+    """Raise if no column has a documented name, neither for scores nor for labels."""
     known, prefixes = known_scores(names, logits), (*(LOGIT_PREFIXES if logits else ()), *PROB_PREFIXES)
     plain = [plain_name(name) for name in names]
     if any(name in known or name in LABEL_NAMES or name.startswith(prefixes) for name in plain):
         return
     raise InputError(
-        "no column has a name known for scores ({scores}) or for labels ({labels}); choose two of {names} with {prob} "
-        "and {label}",
+        "no column has one of the usual names for scores ({scores}) or for labels ({labels}); choose two of {names} "
+        "with {prob} and {label}",
         scores=", ".join(known),
         labels=", ".join(LABEL_NAMES),
         names=listed(names),
@@ -217,34 +220,34 @@ def _suggestion(asked: str, names: Sequence[str]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a sentence, the first of very many."""
+    """Join names with commas: all of them, or the first of very many."""
     more = len(names) - MAX_NAMES_LISTED
     return ", ".join(names[:MAX_NAMES_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def is_calibrated(name: str) -> bool:
-    """Whether a column is called as those that applying a map adds."""
+    """Return whether a column has a name that `believable apply` gives to calibrated scores."""
     return name == CALIBRATED_COLUMN or name.startswith(f"{CALIBRATED_COLUMN}_")
 
 
 def calibrated_too(names: Sequence[str], taken: Columns) -> list[str]:
-    """A sentence on columns of calibrated scores, where others were taken."""
+    """Return a note about columns of calibrated scores in the file, if other scores are read."""
     if any(map(is_calibrated, taken.prob)):
         return []
     found = [name for name in names if is_calibrated(name) and name not in taken.names]
     if CALIBRATED_COLUMN in found:
-        there = "there is a column {name} too: take it with {prob=}"
+        there = "there is also a column {name}: use it with {prob=}"
         return [Sentence(there, name=CALIBRATED_COLUMN, prob=CALIBRATED_COLUMN)]
     if len(found) > 1:
         prefix = f"{CALIBRATED_COLUMN}_"
         return [
-            Sentence("there are columns {name}* too: take them with {prob_prefix=}", name=prefix, prob_prefix=prefix)
+            Sentence("there are also columns {name}*: use them with {prob_prefix=}", name=prefix, prob_prefix=prefix)
         ]
     return []
 
 
 def guess(names: Sequence[str], known: Sequence[str], what: str, option: str, taken: str | None = None) -> str:
-    """The one name that is known, or an error that says which could be meant."""
+    """Return the one column with a documented name; raise if there is none, or several."""
     found = [name for name in names if plain_name(name) in known and name != taken]
     if len(found) == 1:
         return found[0]
@@ -256,7 +259,7 @@ def guess(names: Sequence[str], known: Sequence[str], what: str, option: str, ta
             found=", ".join(found),
         )
     raise InputError(
-        "no column has a name known for {what} ({known}); choose one of {names} with {argument}",
+        "no column has one of the usual names for {what} ({known}); choose one of {names} with {argument}",
         argument=option,
         what=what,
         known=", ".join(known),
@@ -265,13 +268,13 @@ def guess(names: Sequence[str], known: Sequence[str], what: str, option: str, ta
 
 
 def known_scores(names: Sequence[str], logits: bool) -> tuple[str, ...]:
-    """The documented names to look for: those of logits first, where logits are meant."""
+    """Return the documented names of scores; for logits, only those of logits if a column has one."""
     own = logits and any(plain_name(name) in LOGIT_NAMES for name in names)
     return LOGIT_NAMES if own else (*LOGIT_NAMES, *PROB_NAMES) if logits else PROB_NAMES
 
 
 def plain_name(name: str) -> str:
-    """A name as names are compared: without capitals, a space or hyphen as an underscore."""
+    """Return a name as it is compared: in lower case, with underscores for spaces and hyphens."""
     return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
@@ -284,7 +287,7 @@ def _is_number(name: str) -> bool:
 
 
 def _guess_scores(names: Sequence[str], logits: bool) -> tuple[str | None, str | None]:
-    """A known prefix that at least two columns share, or else one known name; an error where another could be meant."""
+    """Return a documented prefix of at least two columns, or else a documented name; raise if several fit."""
     shown, names = names, [name for name in names if not is_calibrated(name)]
     for prefixes, known in ([(LOGIT_PREFIXES, LOGIT_NAMES)] if logits else []) + [(PROB_PREFIXES, PROB_NAMES)]:
         found = [p for p in prefixes if sum(name.startswith(p) for name in names) >= 2]
@@ -319,7 +322,7 @@ def _matrix(
     return Columns(tuple(name for _, name in numbered), label, weight, classes, cluster, by)
 
 
-# --- columns that look as if their rows belonged together, where nobody said so ---------------------------------------
+# --- columns that may be clusters, though nobody named them -----------------------------------------------------------
 
 
 _THINGS_OF_CLUSTERS = (
@@ -330,30 +333,30 @@ CLUSTER_NAMES = (*_THINGS_OF_CLUSTERS, *(f"{thing}_id" for thing in _THINGS_OF_C
 
 
 def telling_names(names: Sequence[str], taken: Columns) -> tuple[str, ...]:
-    """The columns that are called as clusters are, and were taken as nothing else.
+    """Return the columns that have a name typical of clusters and are not read as anything else.
 
-    Known are query, patient, subject, person, user, customer, client, account, household, session, visit, question,
-    document, image, group and cluster, each also with _id at its end, and qid, uid and pid.
+    These names are query, patient, subject, person, user, customer, client, account, household, session, visit,
+    question, document, image, group and cluster, each also with _id at its end, and qid, uid and pid.
     """
     return tuple(name for name in names if plain_name(name) in CLUSTER_NAMES and name not in taken.names)
 
 
 def clusters_ignored(table: Table, taken: Columns) -> list[str]:
-    """A sentence on each column with such a name whose values repeat, where no clusters were named."""
+    """Return a note about each column that may be clusters, because its values repeat, if none were named."""
     if taken.cluster is not None:
         return []
     notes: list[str] = []
     for name in telling_names(table.names, taken):
         try:
             column = table.read([name])[name].drop_nulls()
-        except InputError:  # it is not wanted, so what is wrong with it is nobody's concern
+        except InputError:  # nobody asked for this column, so its errors do not matter
             continue
         n, distinct = len(column), column.n_unique()
         if 1 < distinct < n:
             notes.append(
                 Sentence(
-                    "column {name} repeats ({distinct:,} values in {n:,} rows): if its rows belong together, pass "
-                    "{cluster=}; the intervals here take rows as independent",
+                    "column {name} repeats ({distinct:,} values in {n:,} rows): if rows with the same value belong "
+                    "together, pass {cluster=}; the intervals here assume independent rows",
                     name=name,
                     distinct=distinct,
                     n=n,
@@ -363,16 +366,16 @@ def clusters_ignored(table: Table, taken: Columns) -> list[str]:
     return notes
 
 
-# --- columns of a table, which may be arrays --------------------------------------------------------------------------
+# --- files of arrays --------------------------------------------------------------------------------------------------
 
 
 def columns_of_table(table: Table, asked: ColumnsAsked) -> tuple[Columns, list[str]]:
-    """Choose columns of a table, or arrays where it holds arrays; return them, and what there is to say about it."""
+    """Choose columns of a table, or of a file of arrays; return them with notes for the report."""
     return _among_arrays(table, asked) if table.arrays else (columns_among(table.names, asked), [])
 
 
 def _among_arrays(table: Table, asked: ColumnsAsked) -> tuple[Columns, list[str]]:
-    """Arrays by name. Where one of scores and labels is named, the other must be the only one that fits it."""
+    """Choose arrays by name. If only the scores or only the labels are named, exactly one array must fit them."""
     names = tuple(table.arrays)
     _refuse_absent((asked.prob, asked.label), names)
     if asked.prob is None and asked.prob_prefix is None and asked.label is None:
@@ -389,7 +392,7 @@ def _among_arrays(table: Table, asked: ColumnsAsked) -> tuple[Columns, list[str]
     columns = columns_among(names, replace(asked, prob=prob, label=label))
     _check_shapes(table, columns)
     others = [name for name in names if name not in columns.names and not is_calibrated(name)]
-    notes = [f"left unread in the file: {listed(others)}"] if others else []
+    notes = [f"other arrays in the file, not read: {listed(others)}"] if others else []
     scores = columns.prob[0]
     width = width_of(table.arrays[scores])
     if width == 1:
@@ -397,13 +400,14 @@ def _among_arrays(table: Table, asked: ColumnsAsked) -> tuple[Columns, list[str]
     twice = [name for name in table.columns_of(scores) if width_of(table.arrays.get(name, (0, 2))) == 1]
     if twice:
         raise InputError(
-            f"{twice[0]!r} is an array, and column {twice[0].removeprefix(f'{scores}_')} of {scores!r} too: rename one"
+            f"{twice[0]!r} is the name of an array and also of column {twice[0].removeprefix(f'{scores}_')} of "
+            f"{scores!r}: rename one of the arrays"
         )
     return replace(columns, prob=table.columns_of(scores), classes=tuple(range(width))), notes
 
 
 def _partner(table: Table, of: str, known: Sequence[str], unlike: Sequence[str], what: str, option: str) -> str:
-    """The array of a known name that goes with another; labels and labels_test could both go with probs_test."""
+    """Return the array with a documented name that belongs to another; labels and labels_test both fit probs_test."""
     arrays = table.arrays
     if plain_name(of) in unlike:
         return guess(tuple(arrays), known, what, option, taken=of)
@@ -440,8 +444,8 @@ def _check_shapes(table: Table, columns: Columns) -> None:
         shape = table.arrays[name]
         if width_of(shape) > 1 and (several or name not in columns.prob):
             advice = (
-                f"; for one-hot rows, save {name}.argmax(axis=1); several labels of one row are for Python: "
-                "Predictions(..., multilabel=True)"
+                f"; for one-hot rows, save {name}.argmax(axis=1); for several labels per row, use "
+                "Predictions(..., multilabel=True) in Python"
                 if name == columns.label
                 else ""
             )
@@ -457,6 +461,6 @@ def _begins(name: str, known: Sequence[str]) -> bool:
 
 
 def _end(name: str, known: Sequence[str]) -> str:
-    """What follows a known word: test, of probs_test; nothing, where none begins the name."""
+    """Return what follows a documented name, such as "test" in probs_test; "" if the name begins with none."""
     ends = [plain_name(name).removeprefix(f"{word}_") for word in known if plain_name(name).startswith(f"{word}_")]
     return min(ends, key=len, default="")

@@ -1,4 +1,4 @@
-"""Files to frames and to checked predictions."""
+"""Read files as frames and as checked predictions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from believable.readers.formats.base import Table, called
 if TYPE_CHECKING:
     import polars
 
-# What to do about rows of a file, where arrays have another way out.
+# Hints that differ for files, because their users have other options than users of arrays.
 HINTS_FOR_FILES = {
     Hint.DROP_OR_REPAIR: Hint.REPAIR_OR_LEAVE_OUT,
     Hint.DROP_OR_IGNORE: Hint.REPAIR_OR_LEAVE_OUT,
@@ -34,7 +34,7 @@ HINTS_FOR_FILES = {
 
 @dataclass(frozen=True, slots=True)
 class Interpretation:
-    """What the scores and labels of a file mean; see `read_predictions`, and `load` for `classes`."""
+    """The arguments of `load` that say what the scores and labels of a file mean."""
 
     from_logits: bool = False
     percent: bool = False
@@ -44,7 +44,7 @@ class Interpretation:
 
 
 def read_table(path: str | os.PathLike[str], *, format: str | None = None) -> polars.DataFrame:
-    """A whole file ("-": standard input) as a polars frame; the ending of its name, or `format`, says what it is."""
+    """Read a whole file ("-": standard input) as a polars frame; its ending, or `format`, tells the format."""
     return open_table(path, format).read()
 
 
@@ -61,35 +61,36 @@ def read_predictions(
     neg_label: Any = None,
     format: str | None = None,
 ) -> Predictions:
-    """Checked predictions from a file with one row per prediction.
+    """Read checked predictions from a file with one row per prediction.
 
     Parameters
     ----------
     path : path
-        Its ending says what it is, such as .csv, .tsv, .parquet, .jsonl or .ndjson (one object per line), or .npz
+        The file. Its ending tells the format: .csv, .tsv, .parquet, .jsonl or .ndjson (one object per line), or .npz
         (arrays by name; one of shape (n, K) has a column per class); .gz may follow. "-" is standard input.
     prob : str, optional
-        The column of P(y = 1), or of lists with one probability per class. Guessed if left out: p, prob, proba,
-        probability, score, y_prob, y_score, y_pred, pred, prediction, confidence, probs, probs64, probabilities,
-        scores. Text such as "85 %" is a percentage.
+        The column of P(y = 1), or of lists with one probability per class. By default, the column with one of these
+        names: p, prob, proba, probability, score, y_prob, y_score, y_pred, pred, prediction, confidence, probs,
+        probs64, probabilities, scores. Text such as "85 %" is a percentage.
     prob_prefix : str, optional
-        The beginning of the names of one column per class; `p_`, `prob_` and `proba_` are known. The ends are the
-        classes.
+        The prefix of the names of one column per class; the rest of each name is the class. By default, `p_`, `prob_`
+        or `proba_`.
     label : str, optional
-        The column of outcomes. Guessed if left out: y, label, target, actual, outcome, y_true, truth, correct, labels,
-        targets, actuals, outcomes.
+        The column of outcomes. By default, the column with one of these names: y, label, target, actual, outcome,
+        y_true, truth, correct, labels, targets, actuals, outcomes.
     weight : str, optional
         The column of sample weights; never guessed.
     from_logits : bool
-        The scores are logits; then `logit`, `logits`, `z`, `logit_`, `logits_` and `z_` are known too, and come first.
+        The scores are logits. The names `logit`, `logits` and `z` and the prefixes `logit_`, `logits_` and `z_` are
+        then tried first.
     percent : bool
         The scores are percentages, from 0 to 100.
     pos_label : optional
-        The label that counts as 1. All other rows must have one and the same label.
+        The label that counts as 1. All other rows must share one label.
     neg_label : optional
-        The label that counts as 0, beside `pos_label`. Rows with any other label are an error.
+        The label that counts as 0, next to `pos_label`. Rows with any other label are an error.
     format : str, optional
-        What the file is, whatever its name: "csv", "tsv", "parquet", "jsonl", "npz", or another of
+        The format of the file, whatever its name: "csv", "tsv", "parquet", "jsonl", "npz", or another of
         `believable.readers.formats.FORMAT_NAMES`.
 
     Returns
@@ -98,7 +99,7 @@ def read_predictions(
 
     Notes
     -----
-    `believable.readers.load` does the same with clusters, subgroups, and rows left out and counted.
+    `believable.readers.load` also reads clusters and subgroups, and can leave out and count rows with missing values.
     """
     table = open_table(path, format)
     asked = ColumnsAsked(prob, prob_prefix, label, weight, logits=from_logits)
@@ -114,14 +115,14 @@ def predictions_from(
     columns: Columns,
     means: Interpretation,
 ) -> Predictions:
-    """Check the columns of a frame; an error names the file, the columns, and the row with its line."""
+    """Return predictions from the columns of a frame; errors name the file, the columns, the row and its line."""
     with said_of(path, columns):
-        scale_of_scores(frame, columns, means)  # an error, where they are both
+        scale_of_scores(frame, columns, means)  # raises if they are both
         return checked(tidied(frame, columns, means), columns, means)
 
 
 def scale_of_scores(frame: polars.DataFrame, columns: Columns, means: Interpretation) -> str:
-    """Return "logits" or "percentages" where the scores are such, and nothing where they are probabilities."""
+    """Return "logits" or "percentages" for such scores, and "" for probabilities."""
     signed = True in {cells.with_percent_sign(frame[name], means.percent) for name in columns.prob}
     if means.from_logits and (means.percent or signed):
         raise InputError(Sentence("scores are percentages ({percent}) or logits ({from_logits}), not both"))
@@ -129,9 +130,9 @@ def scale_of_scores(frame: polars.DataFrame, columns: Columns, means: Interpreta
 
 
 def tidied(frame: polars.DataFrame, columns: Columns, means: Interpretation) -> polars.DataFrame:
-    """Scores and weights as numbers, a missing one NaN or null; labels without spaces around, as numbers if they are.
+    """Return the frame with scores and weights as numbers, and labels stripped of spaces and as numbers if they can be.
 
-    Text that ends in a percent sign in every row, and every score where `percent` says so, is divided by 100.
+    Missing values are NaN or null. Scores are divided by 100 if every cell ends in a percent sign, or with `percent`.
     """
     new = {name: cells.names(frame[name]) for name in (columns.cluster, *columns.by) if name is not None}
     if columns.cluster is not None:
@@ -145,7 +146,7 @@ def tidied(frame: polars.DataFrame, columns: Columns, means: Interpretation) -> 
 
 
 def checked(frame: polars.DataFrame, columns: Columns, means: Interpretation) -> Predictions:
-    """Return predictions from a frame whose columns are tidy."""
+    """Return predictions from a frame that `tidied` returned."""
     labels, classes = cells.array(frame[columns.label]), means.classes
     arrays = [cells.array(frame[name]) for name in columns.prob]
     scores = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
@@ -172,14 +173,14 @@ def checked(frame: polars.DataFrame, columns: Columns, means: Interpretation) ->
 def said_of(
     path: str | os.PathLike[str] | Table, columns: Columns | None = None, rows: Ints | None = None
 ) -> Iterator[None]:
-    """Errors in the words of files: which one, which columns, which row with its line; `rows` are those left."""
+    """Reword errors for files: add the file, the columns, and the line of the row; `rows` are those not left out."""
     try:
         yield
     except InputError as error:
         table = path if isinstance(path, Table) else None if error.row is None else _opened_again(path)
 
         def with_line(row: Row) -> Row:
-            """Rows count from 0 after the header; an editor counts lines from 1."""
+            """Add the line, which an editor counts from 1; rows count from 0, below the header."""
             number = row.number if rows is None else int(rows[row.number])
             return Row(number, None if table is None else table.line(number))
 
@@ -190,12 +191,12 @@ def said_of(
 
 
 def in_words_of_files(sentence: Sentence, place: Callable[[Row], Row]) -> Sentence:
-    """What the library says of arrays, said of files; `place` finds the row in them."""
+    """Reword a message about arrays for files; `place` adds the line, or the file, to a row."""
     return sentence.with_parts(lambda part: place(part) if isinstance(part, Row) else HINTS_FOR_FILES.get(part, part))
 
 
 def _opened_again(path: str | os.PathLike[str]) -> Table | None:
-    """The table of a file, to look for a line in; standard input and pipes are gone."""
+    """Open a file again to find a line; None for standard input and pipes, which can be read only once."""
     try:
         return open_table(path) if os.path.isfile(path) else None
     except InputError:
@@ -203,32 +204,32 @@ def _opened_again(path: str | os.PathLike[str]) -> Table | None:
 
 
 def refuse_text(labels: Sequence[Any], columns: Columns, ndim: int) -> None:
-    """An error where labels are text, and nobody said what it means."""
+    """Raise if labels are text and it is not known which one is positive."""
     words = sorted({value for value in labels if isinstance(value, str)})
     if words:
         raise InputError(
             "column {column!r} holds text ({words}): {hint}",
             column=columns.label,
             words=in_a_list(words),
-            hint=Sentence("say which is positive with {pos_label}") if ndim == 1 else Hint.CLASSES_OF_TEXT,
+            hint=Sentence("name the one that counts as 1 with {pos_label}") if ndim == 1 else Hint.CLASSES_OF_TEXT,
         )
 
 
 def refuse_another_order(columns: Columns, classes: Sequence[Any]) -> None:
-    """Columns whose names say which class they are, and classes that say otherwise."""
+    """Raise if `classes` has the classes of the columns in another order."""
     ends = [str(end) for end in columns.classes or ()]
     if len(ends) != len(classes):
-        return  # told where the matrix is checked
+        return  # the check of the matrix raises an error for this
     for end, name in zip(ends, map(str, classes), strict=True):
         if name != end and name in ends:
             raise InputError(
-                f"the columns are those of {listed(ends)}, in this order, but classes has {name!r} for {end!r}: leave "
-                "classes out, or give them in the order of the columns"
+                f"the columns are those of {listed(ends)}, in this order, but classes has {name!r} in place of "
+                f"{end!r}: leave classes out, or list them in the order of the columns"
             )
 
 
 def named(labels: Array, columns: Columns, classes: Sequence[Any]) -> Array:
-    """Labels by name, where the classes have names and the file counts them: from 0, or as its columns are numbered."""
+    """Return the names of classes for labels that are numbers: from 0, or the numbers of the columns."""
     if labels.dtype.kind not in "iu" or not all(isinstance(name, str) for name in classes):
         return labels
     ends = columns.classes or ()
@@ -259,7 +260,7 @@ def named(labels: Array, columns: Columns, classes: Sequence[Any]) -> Array:
 
 
 def as_in(labels: Array, given: Any, argument: str = "pos_label") -> Any:
-    """A label that was given as text, for a column of numbers or truth values."""
+    """Return a label that was given as text as a number or boolean, if the labels of the file are such."""
     if isinstance(given, str) and labels.dtype.kind == "b" and given.lower() in ("true", "false"):
         return given.lower() == "true"
     if isinstance(given, str) and labels.dtype.kind in "iufb":

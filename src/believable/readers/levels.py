@@ -1,4 +1,4 @@
-"""Columns of subgroups that have too many values to be subgroups."""
+"""Reduce columns with very many values to a few subgroups."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from believable.errors import InputError
 from believable.readers.columns import CLUSTER_NAMES, plain_name
 from believable.stats.summary import MAX_SUBGROUP_LEVELS
 
-MAX_NUMBERS_AS_LEVELS = 12  # as many as there are months; a column with more different numbers is a quantity
+MAX_NUMBERS_AS_LEVELS = 12  # the number of months; a column with more distinct numbers is a quantity
 N_RANGES = 4
 
 
 def as_subgroups(by: Mapping[str, Array]) -> tuple[dict[str, Array], list[str]]:
-    """The columns with at most fifty values each, and what was done to get there, in words.
+    """Return the columns with at most 50 subgroups each, and notes on what was changed.
 
-    A column of more than twelve different numbers is cut into four ranges with as many rows each, as far as ties allow;
-    a range holds its upper end. Numbers in a column whose name ends in _id, or is one of clusters, are names and count
-    as texts. Of a column with more than fifty texts the fifty with the most rows stay, and the rest is taken together.
-    A column whose texts hardly ever repeat names rows, not subgroups, and is refused.
+    A column with more than 12 distinct numbers is cut into four ranges with equally many rows, as far as ties allow; a
+    range includes its upper end. Numbers in a column whose name ends in _id, or is typical of clusters, are names and
+    treated as text. In a column with more than 50 texts, the 50 with the most rows are kept and the others are combined
+    into one subgroup. A column whose texts hardly ever repeat identifies rows, not subgroups, and is an error.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def as_subgroups(by: Mapping[str, Array]) -> tuple[dict[str, Array], list[str]]:
     >>> sorted(set(columns["age"])), sorted(set(columns["site"]))
     (['29 to 39', '39 to 49', 'above 49', 'up to 29'], ['a', 'b'])
     >>> print(notes[0])
-    column age has 40 different numbers: it was cut into quarters (each with its upper end) at 29, 39, 49
+    column age has 40 different numbers: it was cut into quarters at 29, 39, 49 (each includes its upper end)
     """
     columns, notes = {}, []
     for name, values in by.items():
@@ -58,25 +58,27 @@ def _few(name: str, values: Array) -> tuple[Array, list[str]]:
     columns[others] = f"the other {left:,} values"
     said = (
         f"column {name} has {len(distinct):,} values: the {MAX_SUBGROUP_LEVELS} with the most rows are shown, the "
-        f"other {left:,} ({int(others.sum()):,} rows) together"
+        f"other {left:,} ({int(others.sum()):,} rows) are combined"
     )
     return columns, [said]
 
 
 def refuse_names_of_rows(name: str, n_distinct: int, n: int) -> None:
-    """An error for a column whose texts hardly ever repeat."""
+    """Raise if the texts of a column hardly ever repeat."""
     if 2 * n_distinct > n:
-        raise InputError(f"column {name!r} has {n_distinct:,} values in {n:,} rows: it names rows, not subgroups")
+        raise InputError(
+            f"column {name!r} has {n_distinct:,} values in {n:,} rows: it identifies rows, so it has no subgroups"
+        )
 
 
 def is_identifier(name: str) -> bool:
-    """Whether numbers under this name are names: those of patients are no quantity."""
+    """Return whether numbers in a column of this name are identifiers, such as those of patients, not a quantity."""
     plain = plain_name(name)
     return plain in ("id", *CLUSTER_NAMES) or plain.endswith("_id")
 
 
 def _array_as_numbers(values: Array, there: Array) -> Float64s | None:
-    """The column as numbers, NaN where there is none; None where it holds anything else."""
+    """Return the column as numbers, NaN where one is missing; None if it has other values."""
     if values.dtype.kind == "b":
         return None
     numbers = np.full(len(values), np.nan)
@@ -96,7 +98,10 @@ def _in_ranges(name: str, numbers: Float64s, n_distinct: int) -> tuple[Array, li
 
 
 def quarters(numbers: Float64s, rows: Ints | None = None) -> Float64s:
-    """Where numbers, each of so many rows, are cut into four ranges with as many rows; fewer, where ties demand it."""
+    """Return where to cut numbers into four ranges with equally many rows; fewer if there are many ties.
+
+    `rows` is the number of rows of each number; one by default.
+    """
     order = np.argsort(numbers, kind="stable")
     below = np.arange(1, len(numbers) + 1) if rows is None else np.cumsum(rows[order])
     cuts = np.unique(numbers[order[np.searchsorted(below * N_RANGES, np.arange(1, N_RANGES) * below[-1])]])
@@ -108,19 +113,20 @@ def quarters(numbers: Float64s, rows: Ints | None = None) -> Float64s:
 
 
 def ranges(cuts: Float64s) -> list[str]:
-    """What to call the ranges."""
+    """Return the names of the ranges."""
     words = _written(cuts)
     return [f"up to {words[0]}", *map(" to ".join, pairwise(words)), f"above {words[-1]}"]
 
 
 def cut_at(name: str, cuts: Float64s, what: str) -> str:
-    """A sentence on a column that was cut."""
+    """Return a note about a column that was cut into ranges."""
     parts = "quarters" if len(cuts) == N_RANGES - 1 else "ranges"
-    return f"column {name} has {what}: it was cut into {parts} (each with its upper end) at {', '.join(_written(cuts))}"
+    where = ", ".join(_written(cuts))
+    return f"column {name} has {what}: it was cut into {parts} at {where} (each includes its upper end)"
 
 
 def _written(cuts: Float64s) -> list[str]:
-    """Whole numbers in full, others with as few digits as tell them apart, four at least."""
+    """Return whole numbers in full, others with as few digits as distinguish them, but at least four."""
     if (cuts == np.round(cuts)).all():
         return [f"{cut:.0f}" for cut in cuts.tolist()]
     words: list[str] = []

@@ -1,4 +1,4 @@
-"""`load` and `Loaded`: what a reader hands over, whatever the file was."""
+"""`load`, which reads a file of predictions, and `Loaded`, the result of every reader."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loaded:
-    """Checked predictions with what else the file says about their rows.
+    """Checked predictions, with clusters, subgroups and notes from their file.
 
     Attributes
     ----------
     predictions : Predictions
     title : str
-        What to call it: the name of the file.
+        The name of the file, for the report.
     taken : str
-        What was read as what, in words: "scores p, labels y".
+        Which columns were read as what, in words: "scores p, labels y".
     clusters : ndarray or None
         The cluster of each row of `predictions`.
     by : dict of str to ndarray
@@ -51,16 +51,16 @@ class Loaded:
     dropped : dict of str to int
         Rows that were left out, by reason.
     notes : tuple of str
-        Sentences that belong into the report, such as how raw scores became probabilities.
+        Notes for the report, such as how raw scores became probabilities.
     pairs : bool
-        Whether the scores are confidences in an answer, and the labels whether it was right.
+        Whether the scores are confidences in an answer, and the labels whether it was correct.
     raw : ndarray or None
-        The logits that the predictions were made of, where these are what the file holds.
+        The logits in the file, if it has logits.
     rows : ndarray of int or None
-        The rows of the file, from 0, that are left; None where all are, or they are not one to one.
+        The rows of the file, from 0, that were not left out; None if none was, or rows do not correspond one to one.
     scaled : str
-        "after Platt scaling", say, where scores that are no probabilities were turned into such by a calibration map;
-        "" where the scores are as the file has them.
+        "after Platt scaling", for example, if a calibration map turned raw scores into probabilities; "" if the scores
+        are those of the file.
     """
 
     predictions: Predictions
@@ -77,11 +77,11 @@ class Loaded:
 
     @property
     def groups(self) -> Array | None:
-        """The clusters, by the name that they had."""
+        """The clusters, under their former name."""
         return self.clusters
 
 
-# --- `load`: a file of predictions, with everything that it says about its rows ---------------------------------------
+# --- `load`: a file of predictions, with clusters, subgroups and notes ------------------------------------------------
 
 
 @renamed(group="cluster")
@@ -103,11 +103,11 @@ def load(
     format: str | None = None,
     progress: bool | None = None,
 ) -> Loaded:
-    """A file of predictions: checked scores and labels, with clusters, subgroups, and what was left out.
+    """Read a file of predictions: checked scores and labels, with clusters, subgroups and counts of rows left out.
 
-    Only the columns that are needed are read. Rows of weight 0 are left out and counted. A row that lacks several
-    values is counted once: as a missing score, label, weight or cluster, in this order. A missing subgroup is no reason
-    to leave a row out.
+    Only the columns that are needed are read. Rows of weight 0 are left out and counted. A row in which several values
+    are missing is counted once: as a missing score, label, weight or cluster, in this order. Rows with a missing
+    subgroup are kept.
 
     Parameters
     ----------
@@ -118,13 +118,13 @@ def load(
     by : str or sequence of str
         Columns of subgroups; never guessed.
     classes : sequence, optional
-        What the columns of a matrix, or the entries of lists, stand for, in order. Where these are names and the labels
-        are numbers, the labels count them from 0, or as the columns are numbered (p_1, p_2, …).
+        The classes of the columns of a matrix, or of the entries of lists, in order. If these are names and the labels
+        are numbers, the labels count the classes from 0, or are the numbers of the columns (p_1, p_2, …).
     drop_missing : bool
         Leave out rows with a missing score, label, weight or cluster, and count them in `dropped`. Otherwise they are
         an error.
     progress : bool, optional
-        Show that a file is being read. None: where it is large and the error stream is a terminal.
+        Show that a file is being read. By default, if it is large and the error stream is a terminal.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def load(
 def _rows_with_values(
     frame: polars.DataFrame, columns: Columns, drop_missing: bool
 ) -> tuple[Ints | None, dict[str, int]]:
-    """The rows that lack nothing (None: all of them), and how many lack what."""
+    """Return the rows without missing values (None: all of them), and how many were left out for which reason."""
     left = np.ones(frame.height, bool)
     dropped: dict[str, int] = {}
     parts = {
@@ -206,7 +206,7 @@ def _rows_with_values(
             dropped[f"missing {what}"] = dropped.get(f"missing {what}", 0) + int(gone.sum())
             left &= ~gone
     if not left.any():
-        raise InputError("every row lacks a score, label, weight or cluster: there is nothing to measure")
+        raise InputError("every row has a missing score, label, weight or cluster: there is nothing to measure")
     return (np.flatnonzero(left) if dropped else None), {what: n for what, n in dropped.items() if n}
 
 
@@ -245,7 +245,7 @@ def _notes(predictions: Predictions, columns: Columns, means: Interpretation) ->
         if len(absent):
             names = listed([columns.prob[k] for k in absent])
             notes.append(
-                f"no row has the class of these columns: {names}; if they are no logits, the numbers are wrong"
+                f"no row has the class of these columns: {names}; if they are not logits, the results are wrong"
             )
     first = predictions.labels[0]
     if (predictions.labels == first).all():
@@ -260,10 +260,10 @@ DEMO_MODELS = ("naive_bayes", "logistic")
 
 
 def load_demo() -> dict[str, Predictions]:
-    """Held-out predictions of two models: is a handwritten digit odd?
+    """Return held-out predictions of two models that a handwritten digit is odd.
 
-    Naive Bayes is over-confident, logistic regression is not. 1797 rows each, by 5-fold cross-validation on the digits
-    bundled with scikit-learn.
+    The scores of naive Bayes are too extreme; those of logistic regression are not. There are 1797 rows each, from
+    5-fold cross-validation on the digits bundled with scikit-learn.
 
     Examples
     --------

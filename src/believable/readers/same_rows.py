@@ -1,4 +1,4 @@
-"""Two files that must hold predictions for the same rows."""
+"""Check that two files have predictions for the same rows."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ROW_ID_NAMES = ("id", "qid", "uid", "pid", "index", "row", "key", "doc_hash")
 
 
 def refuse_other_rows(a: Loaded, b: Loaded, name_a: str, name_b: str) -> None:
-    """An error that says how the rows of two files differ: in number, classes, labels, weights or what was left out."""
+    """Raise if the rows of two files differ in number, classes, labels, weights or which ones were left out."""
     one, other = a.predictions, b.predictions
     if one.kind != other.kind:
         kinds = " and ".join(
-            f"{name} {'one score per row' if each.kind == 'binary' else 'a score for each class'}"
+            f"{name} has {'one score per row' if each.kind == 'binary' else 'a score for each class'}"
             for name, each in ((name_a, one), (name_b, other))
         )
         raise InputError(f"the predictions differ in kind: {kinds}")
@@ -47,8 +47,7 @@ def refuse_other_rows(a: Loaded, b: Loaded, name_a: str, name_b: str) -> None:
     if len(left):
         row = min(int(_rows(each)[left[0]]) for each in (a, b))
         raise InputError(
-            f"{name_a} and {name_b} have as many rows, but others were left out, the first of them near row {row}: "
-            f"{SAME_ROWS_NEEDED}"
+            f"different rows of {name_a} and {name_b} were left out, the first near row {row}: {SAME_ROWS_NEEDED}"
         )
 
 
@@ -61,17 +60,17 @@ def refuse_other_ids(
     name_b: str,
     format: str | None = None,
 ) -> None:
-    """An error where both files name their rows, and not in the same order.
+    """Raise if both files identify their rows, and the order differs.
 
-    Looked at are columns that both have, called id, qid, uid, pid, index, row, key or doc_hash, or whose names end in
-    _id. Most of their values must be in both files: names that one file made up for itself say nothing. Standard input
-    is gone, and not looked at.
+    Columns in both files count that are called id, qid, uid, pid, index, row, key or doc_hash, or whose name ends in
+    _id, if most of their values occur in both files; other identifiers cannot be compared. Standard input can be read
+    only once, so it is not checked.
     """
     if "-" in (os.fspath(path_a), os.fspath(path_b)) or not (os.path.isfile(path_a) and os.path.isfile(path_b)):
         return
     try:
         one, other = open_table(path_a, format), open_table(path_b, format)
-    except InputError:  # no table, such as one array in JSON
+    except InputError:  # not a table, but a JSON array, for example
         return
     for name in one.names:
         if name not in other.names or not (plain_name(name) in ROW_ID_NAMES or plain_name(name).endswith("_id")):
@@ -87,7 +86,7 @@ def refuse_other_ids(
         if len(shared) > 1 and 2 * len(shared) > len(set(ids[0]) | set(ids[1])):
             row = next(k for k, pair in enumerate(zip(*ids, strict=True)) if pair[0] != pair[1])
             raise InputError(
-                f"column {name} of {name_a} and {name_b} differs at row {row}, {ids[0][row]} and {ids[1][row]}: "
+                f"column {name} of {name_a} and {name_b} differs at row {row} ({ids[0][row]} and {ids[1][row]}): "
                 f"{SAME_ROWS_NEEDED}; sort both by {name}"
             )
 
@@ -97,7 +96,7 @@ def _rows(loaded: Loaded) -> Ints:
 
 
 def _of_rows(column: polars.Series, loaded: Loaded) -> list[str | None] | None:
-    """Names of the rows that are left; None where they do not fit."""
+    """Return the identifiers of the rows that were read; None if the column does not fit them."""
     import polars
 
     rows = _rows(loaded)

@@ -51,7 +51,7 @@ class BatchFormat:
     def __post_init__(self) -> None:
         n_classes = 2 if self.classes is None else len(self.classes)
         descriptions = (self.pos_label, self.classes, self.soft_labels, self.ignore_label, self.multilabel)
-        _check.doors(2 if self.multilabel else 1, n_classes, *descriptions, self.neg_label)
+        _check.refuse_contradictions(2 if self.multilabel else 1, n_classes, *descriptions, self.neg_label)
         if self.dtype is not None:
             _check.choice(self.dtype, ("float32", "float64"), "dtype")
 
@@ -94,7 +94,9 @@ class BatchFormat:
             ignore_label=ignore_label,
             multilabel=self.multilabel,
         )
-        _check.doors(rows.scores.ndim, rows.n_classes, self.pos_label, self.classes, False, None, self.multilabel)
+        _check.refuse_contradictions(
+            rows.scores.ndim, rows.n_classes, self.pos_label, self.classes, False, None, self.multilabel
+        )
         return CheckedBatch(self._typed(rows) if kept else None, rows.n_ignored, positive, negative)
 
     def same_negative(self, before: Any, now: Any) -> Any:

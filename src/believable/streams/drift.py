@@ -166,7 +166,7 @@ class DriftAlarm:
     # --- watching ---
 
     def update(self, predictions: Any, actuals: Any = None) -> None:
-        """Bet on a batch: arrays, a `Predictions`, a `Summary` or a `CellStats`. A refused batch changes nothing."""
+        """Bet on a batch: arrays, a `Predictions`, a `Summary` or a `CellStats`. An invalid batch changes nothing."""
         statistic = self._counted(predictions)
         if statistic is not None:
             if actuals is not None:
@@ -214,9 +214,8 @@ class DriftAlarm:
         stratum = cells.place // self.n_bins
         ends = np.arange(self.n_bins + 1) / self.n_bins
         most = largest_stakes(np.tile(ends[:-1], n_strata), np.tile(ends[1:], n_strata), self._margin)
-        together = most.reshape(2, n_strata, self.n_bins).min(
-            axis=2
-        )  # the bet on all scores of a stratum has one stake
+        # The bet on all scores of a stratum has a single stake.
+        together = most.reshape(2, n_strata, self.n_bins).min(axis=2)
         won = np.empty((2, len(STAKE_SHARES), n_places + n_strata))
         for d in range(2):
             margin = self._margin[d, cells.place]
@@ -239,11 +238,11 @@ class DriftAlarm:
                 "pooled classes and thresholds cannot be watched, because several of their pairs belong to one row"
             )
         if self.notion is not None and view.notion != self.notion:
-            raise InputError(f"the alarm watches {self.notion}, this holds {view.notion}")
+            raise InputError(f"the alarm watches {self.notion}, but this batch has {view.notion}")
         if self._view is not None and view != self._view:
-            raise MergeError(f"the alarm watches {self._view}, this holds {view}")
+            raise MergeError(f"the alarm watches {self._view}, but this batch has {view}")
         if self._reference is not None and view != self._reference.view:
-            raise MergeError(f"the reference holds {self._reference.view}, this holds {view}")
+            raise MergeError(f"the reference has {self._reference.view}, but this batch has {view}")
         if grid.spacing != "uniform" or grid.n_cells % self.n_bins:
             raise InputError(f"{self.n_bins} bins do not consist of whole cells of {grid}: count on a uniform grid")
 
@@ -339,11 +338,11 @@ class DriftAlarm:
                 raise SchemaError(f"the saved alarm is damaged: {error}") from error
             capital, shape = float_list(saved, "log_capital"), other._log_capital
             if shape is None or capital.size != shape.size or other.batches < 1:
-                raise SchemaError("the saved alarm is damaged: its bets are not those of its bins")
+                raise SchemaError("the saved alarm is damaged: its bets do not match its bins")
             other._log_capital = capital.reshape(shape.shape)
             other._log_largest = number_in(saved, "log_largest")
         elif other.batches or other.n:
-            raise SchemaError("the saved alarm is damaged: it has counted batches, but does not say of what")
+            raise SchemaError("the saved alarm is damaged: it has counted batches, but does not say of which kind")
         self.__dict__.update(other.__dict__)
 
     def _settings(self) -> dict[str, Any]:

@@ -113,8 +113,8 @@ class History(Sequence[Window]):
         odds = 1 / (1 - self.level)
         lines = [
             f"expected calibration error ({self.notion}, {self.n_bins} bins), {100 * self.level:.4g} % intervals; * "
-            f"above the noise: a calibrated model gets one in {odds:.3g} windows; ! drift alarm (lifetime "
-            f"false-alarm rate {self.alpha:g})"
+            f"more than noise (a calibrated model gets this mark in one of {odds:.3g} windows); ! drift alarm "
+            f"(lifetime false-alarm rate {self.alpha:g})"
         ]
         spans = [f"{a} … {b}" for a, b in zip(*(self._ends(name) for name in ("start", "end")), strict=True)]
         width = max(map(len, spans), default=0)

@@ -76,9 +76,9 @@ class MeterSettings:
         """Return the layout for these rows: that of the stream, or a new one for the first batch."""
         dtype = rows.scores.dtype.name
         if self.n_classes is not None and rows.n_classes != self.n_classes:
-            raise refused(f"it has {rows.n_classes} classes, the meter was made for {self.n_classes}")
+            raise refused(f"it has {rows.n_classes} classes, but the meter was made for {self.n_classes}")
         if rows.classes != self.format.classes:
-            raise refused(f"its classes are {rows.classes}, those of the meter {self.format.classes}")
+            raise refused(f"its classes are {rows.classes}, but those of the meter are {self.format.classes}")
         if layout is None:
             try:
                 return self.layout_of(rows.kind, rows.n_classes, dtype)
@@ -86,14 +86,14 @@ class MeterSettings:
                 raise refused(error) from error
         if (layout.kind, layout.n_classes) != (rows.kind, rows.n_classes):
             raise refused(
-                f"it holds {rows.kind} predictions of {rows.n_classes} classes, the stream {layout.kind} predictions "
-                f"of {layout.n_classes}"
+                f"it has {rows.kind} predictions of {rows.n_classes} classes, but the stream has {layout.kind} "
+                f"predictions of {layout.n_classes}"
             )
         counted = layout.views[0][1].dtype
         if counted != dtype:
             raise refused(
-                f"its scores are {dtype}, those before were {counted}, and bins differ between the two; pass "
-                f"CalibrationMeter(..., dtype={counted!r}) to have every batch converted"
+                f"its scores are {dtype}, but earlier ones were {counted}, and bins differ between the two; pass "
+                f"{self.format.owner}(..., dtype={counted!r}) to convert every batch"
             )
         return layout
 

@@ -59,10 +59,11 @@ class CalibrationMonitor:
     alpha, tolerance : float
         The probability of ever raising a false alarm, and the error that is tolerated.
     notion : str, optional
-        What to watch. By default "binary" for 1-D scores, "confidence" for a matrix, "classwise" for multilabel.
+        The notion to watch. By default "binary" for 1-D scores, "confidence" for a matrix, "classwise" for multilabel.
     n_resamples : int
         The number of resamples for each interval and noise floor.
     random_state : None, int or numpy Generator
+        Random seed, for reproducible results.
     n_classes, from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, dtype, neg_label
         As for `CalibrationMeter`.
 
@@ -179,7 +180,10 @@ class CalibrationMonitor:
                 raise refused(error) from error
             n_late = int(np.count_nonzero(panes < self._first_open))
             if n_late and self.late == "refuse":
-                raise refused(f"{n_late} of its rows are late: their pane is complete; pass wait=…, or late='count'")
+                raise refused(
+                    f"{n_late} of its rows are late, because their pane is complete; pass wait=…, or late='count', to "
+                    "CalibrationMonitor"
+                )
             self._negative = self._settings.format.same_negative(self._negative, negative)
             self._layout, self._by_rows = layout, at is None
             self._positive |= positive
@@ -271,7 +275,7 @@ class CalibrationMonitor:
         if (by_rows is None) != (layout is None) or not self._are_all(
             sum(one.n for one in panes.values()), counters, by_rows
         ):
-            raise SchemaError("the saved monitor is damaged: its panes do not hold the rows that it counted")
+            raise SchemaError("the saved monitor is damaged: its panes do not have the rows that it counted")
         with self._lock:
             self.alarm.load_state_dict(field_of(saved, "alarm", dict))
             self._layout, self._by_rows = layout, by_rows

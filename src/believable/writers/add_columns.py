@@ -117,7 +117,7 @@ def _format_read(path: str | os.PathLike[str], format: str | None, opened: Opene
     other = format_by_magic(head)
     if read.is_text and other is not None:
         raise InputError(
-            "{file} is {what}, not {kind}: say what it is with {format}", file=name, what=other.name, kind=read.name
+            "{file} is {what}, not {kind}: name its format with {format}", file=name, what=other.name, kind=read.name
         )
     read.refuse(name, head)
     return read

@@ -1,6 +1,6 @@
-"""File formats: which there are, which one a file has, and its table.
+"""The file formats, and how the format of a file is found.
 
-A format is a class that sniffs, reads and writes; to add one, write its module and enter it into `FORMATS`.
+A format is a class that recognises, reads and writes files; to add one, write its module and add it to `FORMATS`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from believable.readers.formats.npz import NPZ
 from believable.readers.formats.parquet import PARQUET
 from believable.stats.saved import FILE_MAGIC as STATISTIC
 
-# In the order in which they are listed. The first bytes of a pipe are shown to the last one first, and what none of
-# them recognises is csv.
+# In the order of the documentation. The format of a pipe is the last one that recognises its first bytes, else csv.
 FORMATS: tuple[Format, ...] = (
     CSV,
     TSV,
@@ -31,16 +30,17 @@ FORMATS: tuple[Format, ...] = (
     NPZ,
 )
 FORMAT_NAMES = tuple(one.name for one in FORMATS)
+SPREADSHEETS = (".xlsx", ".xls", ".ods")
 
 
 def format_called(name: str) -> Format:
-    """Return the format of this name; an error lists those that there are."""
+    """Return the format of this name; the error lists all of them."""
     _check.choice(name, FORMAT_NAMES, "format")
     return next(one for one in FORMATS if one.name == name)
 
 
 def format_by_ending(path: str | os.PathLike[str]) -> Format | None:
-    """Return the format that the name of a file says (.gz may follow); None if it says none.
+    """Return the format that belongs to the ending of a file name (.gz may follow); None if there is none.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def format_by_magic(head: bytes) -> Format | None:
 
 
 def sniffed(head: bytes) -> Format:
-    """Return the format that the first bytes say: the last one that recognises them, and csv if none does.
+    """Return the last format that recognises the first bytes, or csv if none does.
 
     Examples
     --------
@@ -70,8 +70,8 @@ def sniffed(head: bytes) -> Format:
 def source_of(path: str | os.PathLike[str], format: str | None = None) -> Source:
     """Return the file at a path, or standard input for "-".
 
-    What it is, is said by `format`, else by the ending of its name (.gz may follow). Standard input and pipes have no
-    ending, so their first bytes decide; see `sniffed`.
+    Its format is `format`, else that of its ending (.gz may follow). Standard input and pipes have no ending, so their
+    first bytes decide; see `sniffed`.
     """
     said = None if format is None else format_called(format)
     name, file = called(path), Path(path)
@@ -93,7 +93,7 @@ def source_of(path: str | os.PathLike[str], format: str | None = None) -> Source
 
 
 def open_table(path: str | os.PathLike[str] | Source, format: str | None = None) -> Table:
-    """Open the table in a file ("-": standard input); its columns are known, their contents not read yet."""
+    """Open the table in a file ("-": standard input), whose columns are read later."""
     try:
         import polars  # noqa: F401
     except ImportError as error:
@@ -105,7 +105,7 @@ def open_table(path: str | os.PathLike[str] | Source, format: str | None = None)
     other = format_by_magic(head)
     if source.format.is_text and other is not None:
         raise InputError(
-            "{file} is {what}, not {kind}: say what it is with {format}",
+            "{file} is {what}, not {kind}: name its format with {format}",
             file=source.name,
             what=other.description,
             kind=source.format.name,
@@ -118,12 +118,14 @@ def _refuse_ending(file: Path) -> NoReturn:
     with file.open("rb") as stream:
         if stream.read(len(STATISTIC)) == STATISTIC:
             raise InputError(
-                f"{file} holds a saved summary, not rows: `believable audit` reads it, and in Python a recalibrator's "
-                "fit_from_cells(Summary.load(...)) learns a map from it"
+                f"{file} is a saved summary, which has no rows: `believable audit` reads it, and in Python a "
+                "recalibrator is fitted with fit_from_cells(Summary.load(...))"
             )
+    if file.suffix.lower() in SPREADSHEETS:
+        raise InputError(f"{file} is a spreadsheet, which cannot be read: save it as csv")
     *most, last = (ending for one in FORMATS for ending in one.endings)
     raise InputError(
-        "{file}: the file must end in {most} or {last}, or say what it is with {format}",
+        "{file}: the file must end in {most} or {last}; otherwise name its format with {format}",
         file=file,
         most=most,
         last=last,

@@ -1,4 +1,4 @@
-"""Columns that are added to a file: which are read, which are made of them, and where to write, whatever the format."""
+"""Columns that are added to a file, in any format: which are read, how the new ones are computed, where they go."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     import polars
 
 Missing = Literal["error", "keep"]
-Place = Callable[[int], Row]  # from a row of a batch to that of the file
+Place = Callable[[int], Row]  # from the number of a row in a batch to the row in the file
 Progress = Callable[[int, int], None]
 ROWS_PER_BATCH = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a file has to choose from.
+    """The columns of a file.
 
     Attributes
     ----------
     names : sequence of str
-        Its columns.
+        The names of the columns.
     arrays : dict of str to tuple of str
-        The columns of each array, in a file that holds arrays; else empty.
+        The columns of each array, in a file of arrays; otherwise empty.
     """
 
     names: Sequence[str]
@@ -44,14 +44,16 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which columns are read, and which are made of them.
+    """Which columns are read, and which are computed from them.
 
     Attributes
     ----------
-    take, make : tuple of str
-        In a file that holds arrays, one array is made, of as many columns as are taken.
+    take : tuple of str
+        Columns to read.
+    make : tuple of str
+        Columns to add. In a file of arrays, one array is added, with as many columns as are read.
     percent : bool or None
-        All numbers are percentages; only those with a percent sign; None: none, and a sign is an error.
+        True: all numbers are percentages. False: those with a percent sign are. None: percent signs are an error.
     """
 
     take: tuple[str, ...]
@@ -61,13 +63,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The bytes of the file that gets more columns, decompressed; they are read once.
+    """The file that gets more columns, opened; its bytes are read once.
 
     Attributes
     ----------
     stream : BufferedReader
+        The bytes, decompressed.
     path : Path or None
-        The file, where it is one and not a pipe.
+        The path; None for a pipe.
     """
 
     stream: io.BufferedReader
@@ -75,7 +78,7 @@ class Opened:
 
     @property
     def size(self) -> int:
-        """The size of the file in bytes; 0 where it is not known."""
+        """The size of the file in bytes; 0 if it is not known."""
         return 0 if self.path is None else self.path.stat().st_size
 
     def content(self) -> Path | bytes:
@@ -86,7 +89,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the wider file is written, as what, and whether it is compressed with gzip."""
+    """Where the new file is written, in which format, and whether it is compressed with gzip."""
 
     where: Path | IO[bytes]
     format: Format
@@ -95,24 +98,24 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Columns of one file made of others.
+    """Columns of a file that are computed from others.
 
     Attributes
     ----------
     source : str
-        What to call the file.
+        The name of the file in messages.
     choose : callable
-        From the `Contents` of the file to the `Plan`.
+        Takes the `Contents` of the file and returns the `Plan`.
     compute : callable
-        From numbers, of shape (n,) or (n, k), to those that are made.
+        Takes numbers of shape (n,) or (n, k) and returns the new ones.
     overwrite : bool
-        Columns that are there already may be replaced.
+        Whether existing columns may be replaced.
     missing : {"error", "keep"}
-        What a number that is not there makes: an error, or nothing.
+        Whether a missing number is an error, or leaves the result empty.
     batch_rows : int
-        Rows of a batch of text; what is written does not depend on it.
+        Rows per batch of text; the result does not depend on it.
     progress : callable or None
-        Told now and then how much is done, and of how much (0: not known).
+        Called now and then with how much is done and the total (0 if it is not known).
     """
 
     source: str
@@ -124,7 +127,7 @@ class Addition:
     progress: Progress | None = None
 
     def plan(self, contents: Contents) -> Plan:
-        """Choose from what the file holds, and refuse names that are there already or twice."""
+        """Choose columns of the file; raise if a new name exists already, or a name occurs twice."""
         try:
             plan = self.choose(contents)
         except InputError as error:
@@ -139,20 +142,20 @@ class Addition:
             if names.count(name) > 1:
                 raise self.error(f"there are several columns called {name!r}: choose another name")
             if name in plan.take:
-                raise self.error(f"the column {name!r} is read, so it cannot be written too: choose another name")
+                raise self.error(f"column {name!r} holds the scores, so it cannot be overwritten: choose another name")
         return plan
 
     def error(self, sentence: str) -> InputError:
-        """Return an error with a sentence about this file."""
+        """Return an error whose message begins with the name of the file."""
         return InputError("{file}: {sentence}", file=self.source, sentence=sentence)
 
     def clash(self, name: str, where: str = "") -> InputError:
-        """Return the error about a column that is there already."""
+        """Return the error for a column that exists already."""
         there = "there is a column {name!r} already{where}"
         return self.error(Sentence(there, name=name, where=where, hint=Hint.RENAME_OR_OVERWRITE))
 
     def numbers(self, frame: polars.DataFrame, plan: Plan, first: int = 0) -> Floats:
-        """Read the columns to take as a matrix; an error names the row, where `first` is the number of the first."""
+        """Return the columns to read as a matrix; errors name the row, where `first` is the number of the first."""
         try:
             read = cells.numbers if plan.percent is None else partial(cells.scores, percent=plan.percent)
             columns = [read(frame[name]) for name in plan.take]
@@ -161,14 +164,14 @@ class Addition:
             raise self.error(_located(error.sentence, lambda row: row_from(first, row))) from error
 
     def made(self, numbers: Floats, plan: Plan, place: Place) -> Float64s:
-        """Compute what is made of a batch of shape (n, k): (n, m), NaN in rows whose numbers are missing."""
+        """Compute the new columns, of shape (n, m), for a batch of shape (n, k); NaN where a number is missing."""
         absent = np.isnan(numbers)
         rows = np.flatnonzero(~absent.any(axis=1))
         if len(rows) < len(numbers) and self.missing == "error":
             row, column = np.argwhere(absent)[0].tolist()
             raise self.error(
                 Sentence(
-                    "column {column!r} holds no number at {row}",
+                    "column {column!r} has no number at {row}",
                     column=plan.take[column],
                     row=place(row),
                     hint=Hint.LEAVE_EMPTY,
@@ -189,10 +192,10 @@ class Addition:
 
 
 def row_from(first: int, row: int) -> Row:
-    """Return a row of a batch by its number in the file, where `first` is that of the batch's first."""
+    """Return a row of a batch with its number in the file, where `first` is the number of the batch's first row."""
     return Row(first + row)
 
 
 def _located(sentence: Sentence, place: Place) -> Sentence:
-    """A sentence about a row of a batch, told of the file."""
+    """Reword a message about a row of a batch, with its row in the file."""
     return sentence.with_parts(lambda part: place(part.number) if isinstance(part, Row) else part)

@@ -1,7 +1,7 @@
-"""What a file format is: a `Format` recognises the bytes of a `Source`, and opens them as a `Table`.
+"""Base classes of file formats: a `Format` recognises the bytes of a `Source`, and opens them as a `Table`.
 
-To add one, derive from `Format` (or `TextFormat` in `text.py`, for a format whose rows are text) and enter it into
-`FORMATS` in `__init__.py`: reading, standard input, `--format` and `believable apply` know it from there.
+To add one, derive from `Format` (or `TextFormat` in `text.py`, for a format whose rows are text) and add it to
+`FORMATS` in `__init__.py`. Reading, standard input, `--format` and `believable apply` then support it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 STDIN = "standard input"
 PIPE = "-"
-HEAD_BYTES = 1 << 20  # in which a header ends
+HEAD_BYTES = 1 << 20  # enough for any header
 BOM = b"\xef\xbb\xbf"
 GZIP = b"\x1f\x8b"
 
 
 def called(path: str | os.PathLike[str]) -> str:
-    """What to call a path in a sentence."""
+    """Return the name of a path in messages."""
     return STDIN if os.fspath(path) == PIPE else os.fspath(path)
 
 
@@ -40,10 +40,10 @@ class Source:
     Attributes
     ----------
     name : str
-        What to call it in a sentence: the path, or "standard input".
+        Its name in messages: the path, or "standard input".
     format : Format
     content : Path or bytes
-        A file, or what was read already: standard input, a pipe, a file that was compressed.
+        The path of a file, or bytes that were read already: of standard input, a pipe or a compressed file.
     """
 
     name: str
@@ -60,12 +60,12 @@ class Source:
         return io.BytesIO(self.content) if isinstance(self.content, bytes) else self.content.open("rb")
 
     def head(self) -> bytes:
-        """Return the first bytes, without the mark that some editors put before UTF-8."""
+        """Return the first bytes, without a byte order mark."""
         with self.open() as stream:
             return stream.read(HEAD_BYTES).removeprefix(BOM)
 
     def given(self) -> Path | BinaryIO:
-        """Return what a file engine takes; a path lets it map the file into memory."""
+        """Return what polars reads: a path, which it can map into memory, or a stream."""
         return self.content if isinstance(self.content, Path) else io.BytesIO(self.content)
 
 
@@ -75,15 +75,15 @@ class Format(ABC):
     Attributes
     ----------
     name : str
-        What `format` and `--format` call it.
+        Its name for `format` and `--format`.
     endings : tuple of str
-        How the names of its files end, the usual ending first.
+        The endings of its file names, the usual one first.
     description : str
-        What such a file is, in a sentence: "a Parquet file".
+        Such a file in messages, such as "a Parquet file".
     magic : bytes
         The bytes that every such file begins with; none for text.
     compression : str
-        Why ".gz" does not follow the ending of a file that is written, as a clause; empty where it may.
+        A clause that says why such a file is not compressed with gzip; empty if it can be.
     """
 
     name: str
@@ -93,39 +93,39 @@ class Format(ABC):
     compression: str = ""
 
     def sniff(self, head: bytes) -> bool:
-        """Tell whether the first bytes, of a pipe that has no ending, are those of this format."""
+        """Return whether the first bytes of a pipe, which has no ending, look like this format."""
         return bool(self.magic) and head.startswith(self.magic)
 
     def refuse(self, name: str, head: bytes) -> None:
-        """Raise where a file that is said to be of this format cannot be, by its first bytes."""
+        """Raise if the first bytes show that a file is not in this format."""
         return
 
     @abstractmethod
     def open(self, source: Source) -> Table:
-        """Open the table in a file; its columns are known then, their contents not read yet."""
+        """Open the table in a file, whose columns are read later."""
 
     # --- writing ---
 
     @abstractmethod
     def add_columns(self, addition: Addition, opened: Opened, target: Target) -> int:
-        """Write a file of this format again with columns that are computed from its own; return the number of rows."""
+        """Write a file with additional columns, computed from its own, and return the number of rows."""
 
     def becomes(self, other: Format) -> bool:
-        """Tell whether a file of this format can be written as one of the other, without a guess."""
+        """Return whether a file of this format can be converted to the other without guessing."""
         return other is self
 
     def piped(self) -> Format:
-        """Return the format in which a file of this format is written to the standard output."""
+        """Return the format that is used if the result goes to standard output."""
         return self
 
     @property
     def is_text(self) -> bool:
-        """Whether it can be read on a terminal."""
+        """Whether files of this format are text."""
         return not self.magic
 
 
 class FrameSink(ABC):
-    """A format that polars can write a lazy frame as, piece by piece; Parquet files can become such."""
+    """A format in which polars writes a lazy frame piece by piece; Parquet files can be converted to it."""
 
     @abstractmethod
     def sink(self, frame: polars.LazyFrame, where: Path | IO[bytes], *, compressed: bool) -> None:
@@ -139,11 +139,11 @@ class Table(ABC):
     ----------
     source : Source
     names : tuple of str
-        Its columns.
+        The names of its columns.
     arrays : dict of str to tuple of int
-        The shapes of arrays by name, in files that hold arrays: one of shape (n, K) makes K columns. Else empty.
+        The shapes of arrays by name, in a file of arrays: one of shape (n, K) has K columns. Otherwise empty.
     notes : tuple of str
-        What a reader of the report should know about how it was read.
+        Notes for the report on how it was read.
     """
 
     source: Source
@@ -153,24 +153,24 @@ class Table(ABC):
 
     @final
     def read(self, names: Sequence[str] | None = None, *, naming: Sequence[str] = ()) -> polars.DataFrame:
-        """Read these columns (None: all of them), every row; in those `naming`, what is written differently differs."""
+        """Read these columns (None: all of them); in columns `naming` clusters or subgroups, 1 and 01 are different."""
         frame = self._read(self.names if names is None else list(dict.fromkeys(names)))
         frame = self._as_written(frame, list(dict.fromkeys(naming)))
         if frame.height == 0:
-            raise InputError(f"{self.source.name} has a header and no rows")
+            raise InputError(f"{self.source.name} has a header but no rows")
         return frame
 
     def columns_of(self, array: str) -> tuple[str, ...]:
-        """Return the names of the columns that an array makes."""
+        """Return the names of the columns of an array."""
         width = width_of(self.arrays[array])
         return (array,) if width == 1 else tuple(f"{array}_{k}" for k in range(width))
 
     def line(self, row: int) -> int | None:
-        """Return the line, as an editor counts, that a row begins on; None where there are no lines."""
+        """Return the line that a row begins on, counted from 1; None if the format has no lines."""
         return None
 
     def _as_written(self, frame: polars.DataFrame, naming: Sequence[str]) -> polars.DataFrame:
-        """Names that were taken for numbers as they are in the file, where that is not the same."""
+        """Return the frame with names that look like numbers as the text of the file, if that differs."""
         return frame
 
     @abstractmethod
@@ -178,5 +178,5 @@ class Table(ABC):
 
 
 def width_of(shape: tuple[int, ...]) -> int:
-    """Return how many columns an array of this shape makes."""
+    """Return the number of columns of an array of this shape."""
     return shape[1] if len(shape) == 2 else 1

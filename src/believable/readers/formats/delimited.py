@@ -1,4 +1,4 @@
-"""Text files with a separator between cells (CSV, TSV), and what spreadsheets make of them."""
+"""Text files with a separator between cells (CSV, TSV), including the variants that spreadsheets write."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import polars
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-ROWS_FOR_SCHEMA = 10_000  # that a column's type is first guessed from
-TAIL_BYTES = 1 << 16  # in which to look for blank lines at the end
+ROWS_FOR_SCHEMA = 10_000  # rows from which the type of a column is guessed at first
+TAIL_BYTES = 1 << 16  # blank lines at the end are looked for here
 LEADING_ZERO = r"^[-+]?0\d"
 NO_FRACTION = r"\.0+$"  # 1.0 is 1
 THOUSANDS_BY_POINTS = r"^[-+]?[1-9]\d{0,2}\.\d{3}$"
@@ -30,7 +30,7 @@ DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+\s*%?\s*)$"
 @final
 @dataclass(frozen=True, slots=True)
 class Delimited(TextFormat, FrameSink):
-    """Lines of cells with a separator between them, below a header; one may become another."""
+    """Lines of cells with a separator between them, below a header; such formats convert to each other."""
 
     name: str
     separator: str
@@ -65,9 +65,9 @@ TSV = Delimited("tsv", "\t", (".tsv",), "a file with tabs between cells")
 class DelimitedTable(Table):
     """A text file with a header and one row per line.
 
-    The format's own separator is between the columns. Where the header has none, a semicolon, tab, bar or comma
-    that it does have is taken, and numbers may then have decimal commas. Excel's first line "sep=;" is understood.
-    Spaces around names are left out, and so are columns without a name and blank lines at the end.
+    Columns are separated by the format's own separator. If the header does not contain it, a semicolon, tab, bar or
+    comma in the header is used. Unless the separator is a comma, numbers may have decimal commas. Excel's first line
+    "sep=;" is understood. Spaces around names, columns without a name and blank lines at the end are ignored.
     """
 
     def __init__(self, source: Source, own: str) -> None:
@@ -75,7 +75,7 @@ class DelimitedTable(Table):
         text = source.head().decode("utf-8", errors="replace")
         if "\r" in text and "\n" not in text:
             raise InputError(
-                f"{source.name} has lines that end in a carriage return alone: save it with Unix line ends"
+                f"{source.name} has lines that end in a carriage return only: save it with Unix line endings"
             )
         lines = text.splitlines(keepends=True)
         while lines and not lines[0].strip("\r\n"):
@@ -101,7 +101,7 @@ class DelimitedTable(Table):
         try:
             try:
                 frame = self._parsed(names, infer_schema_length=ROWS_FOR_SCHEMA)
-            except polars.exceptions.ComputeError:  # a later row does not fit the guess
+            except polars.exceptions.ComputeError:  # a later row does not have the guessed type
                 frame = self._parsed(names, infer_schema_length=None)
         except (polars.exceptions.PolarsError, OSError) as error:
             raise InputError(f"{self.source.name} {self._what_is_wrong(error)}") from error
@@ -113,7 +113,7 @@ class DelimitedTable(Table):
         return pointed
 
     def _refuse_points_between_thousands(self, frame: polars.DataFrame) -> None:
-        """Where other columns have decimal commas, 1.234 may well be more than a thousand."""
+        """Raise if a number like 1.234 may be more than a thousand, because other columns have decimal commas."""
         floats = [column.name for column in frame.iter_columns() if column.dtype.is_float()]
         for column in self._parsed(floats, infer_schema=False).iter_columns() if floats else ():
             text = column.str.strip_chars()
@@ -125,11 +125,11 @@ class DelimitedTable(Table):
                 )
 
     def _parsed(self, names: Sequence[str], **options: Any) -> polars.DataFrame:
-        """The columns, without the blank lines at the end."""
+        """Return the columns, without the blank lines at the end."""
         import polars
 
-        # The engine counts the fields of a row up to the last column it is asked for: 0,1,1,x has one too many, and
-        # would pass for the score 0 and the label 1.
+        # Polars counts the fields of a row up to the last column that is read. Without that of the header, a row with
+        # a field too many, such as 0,1,1,x, would be read as score 0 and label 1.
         places = sorted({*(self._places[name] for name in names), self._width - 1})
         frame = polars.read_csv(
             self.source.given(),
@@ -147,7 +147,7 @@ class DelimitedTable(Table):
         return frame.head(frame.height - self._blank_at_the_end())
 
     def _as_written(self, frame: polars.DataFrame, naming: Sequence[str]) -> polars.DataFrame:
-        """Text in place of numbers where 007 and 7, or 1.10 and 1.1, would be one, or digits would be lost."""
+        """Return the frame with text in place of numbers if 007 and 7, or 1.10 and 1.1, are different names."""
         numbers = [name for name in naming if frame[name].dtype.is_numeric()]
         for column in self._parsed(numbers, infer_schema=False).iter_columns() if numbers else ():
             text = column.str.strip_chars()
@@ -159,7 +159,7 @@ class DelimitedTable(Table):
         return frame
 
     def _blank_at_the_end(self) -> int:
-        """Blank lines at the end, which the engine takes for rows without values."""
+        """Return the number of blank lines at the end, which polars reads as rows without values."""
         with self.source.open() as stream:
             stream.seek(max(0, self.source.size - TAIL_BYTES))
             tail = stream.read()
@@ -167,7 +167,7 @@ class DelimitedTable(Table):
         return len(after) - (1 if after and not after[-1] else 0)
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """The line each row begins on, and its fields; the header is the first."""
+        """Yield the line that each row begins on, and its fields; the first row is the header."""
         with self.source.open() as stream:
             text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
             reader = csv.reader(text, delimiter=self._separator, strict=True)
@@ -179,7 +179,7 @@ class DelimitedTable(Table):
                 begins = reader.line_num + 1
 
     def line(self, row: int) -> int | None:
-        """Found by reading the file again: rows in quotation marks may be several lines long."""
+        """Find the line by reading the file again: quoted cells may span several lines."""
         try:
             return next((begins for i, (begins, _) in enumerate(self._records(), start=-1) if i == row), None)
         except csv.Error:
@@ -206,7 +206,7 @@ class DelimitedTable(Table):
 
 
 def _split(lines: list[str], own: str) -> tuple[str, list[str]]:
-    """The separator and the names of the header: its own separator, or another that it holds."""
+    """Return the separator, `own` or another that the header contains, and the names in the header."""
     fields = []
     for separator in (own, *(other for other in SEPARATORS if other != own)):
         fields = next(csv.reader(lines, delimiter=separator), [])
@@ -216,9 +216,9 @@ def _split(lines: list[str], own: str) -> tuple[str, list[str]]:
 
 
 def _with_points(frame: polars.DataFrame) -> polars.DataFrame:
-    """Numbers with decimal commas, in text columns without any point, with points instead.
+    """Return the frame with points for decimal commas, in text columns without any point.
 
-    Where every comma could stand between thousands (1,234 next to 987), they are left, and no number.
+    Columns in which every comma may separate thousands (1,234 next to 987) stay text, which is no number.
     """
     import polars
 
@@ -236,10 +236,10 @@ def _with_points(frame: polars.DataFrame) -> polars.DataFrame:
 
 @final
 class DelimitedRows(TextRows):
-    """Cells between separators, quoted where they hold one, a quote or the end of a line; as `DelimitedTable` reads.
+    """Rows of cells between separators, like those that `DelimitedTable` reads.
 
-    Where columns are added at the end, a row keeps its text to the byte. Where a column is replaced, or the separator
-    changes (`to`), cells keep their text and are quoted where needed.
+    If columns are added at the end, the text of a row is kept byte by byte. If a column is replaced, or the separator
+    changes (`to`), cells keep their text and are quoted if they contain a separator, a quotation mark or a line end.
     """
 
     def __init__(self, source: str, lines: Iterator[str], separator: str, *, to: str | None = None) -> None:
@@ -262,13 +262,13 @@ class DelimitedRows(TextRows):
         self._header = self._text()
 
     def _keeping(self, lines: Iterator[str]) -> Iterator[str]:
-        """The lines for the parser, which are kept until it has made a row of them."""
+        """Yield lines to the parser, and keep them until it has returned the row."""
         for line in lines:
             self._kept.append(line)
             yield line
 
     def _parsed(self) -> Iterator[list[str]]:
-        """The cells of each row; an error names the line that it begins on."""
+        """Yield the cells of each row; errors name the line that it begins on."""
         try:
             for cells in self._reader:
                 yield cells
@@ -287,7 +287,7 @@ class DelimitedRows(TextRows):
             ) from error
 
     def _text(self) -> str:
-        """What the parser has made a row of."""
+        """Return the text of the row that the parser has just returned."""
         text = self._kept[0] if len(self._kept) == 1 else "".join(self._kept)
         self._kept.clear()
         return text
@@ -350,7 +350,7 @@ class DelimitedRows(TextRows):
 
 
 def _up_to_header(lines: Iterator[str]) -> tuple[list[str], str]:
-    """The empty lines (and the mark of UTF-8) at the beginning, and the first line that is not empty."""
+    """Return the byte order mark and the empty lines at the beginning, and the first line that is not empty."""
     before: list[str] = []
     for number, line in enumerate(lines):
         if number == 0 and line.startswith(BYTE_ORDER_MARK):

@@ -20,7 +20,7 @@ BLANK_CHARACTERS = " \t\r\n" + BYTE_ORDER_MARK
 
 @final
 class JsonLines(TextFormat, FrameSink):
-    """A JSON object to a line; its keys are the columns."""
+    """One JSON object per line; its keys are the columns."""
 
     name = "jsonl"
     endings = (".jsonl", ".ndjson")
@@ -31,7 +31,7 @@ class JsonLines(TextFormat, FrameSink):
 
     def _refuse_text(self, name: str, text: bytes) -> None:
         if text.startswith(b"["):
-            raise InputError(f"{name} holds a list: write one object per line, without brackets around them")
+            raise InputError(f"{name} contains a JSON array: write one object per line, without brackets around them")
 
     def open(self, source: Source) -> Table:
         return JsonLinesTable(source)
@@ -51,16 +51,16 @@ JSONL = JsonLines()
 
 @final
 class JsonLinesTable(Table):
-    """A file of JSON objects; a key that a line lacks is missing there. Blank lines are skipped."""
+    """A file of JSON objects. A key that an object lacks is a missing value; blank lines are skipped."""
 
     def __init__(self, source: Source) -> None:
         import polars
 
         self.source = source
         try:
-            with source.open() as stream:  # not the path, which would be read as a pattern
+            with source.open() as stream:  # polars would interpret a path as a pattern
                 self._frame = polars.read_ndjson(stream.read(), infer_schema_length=None)
-        except (polars.exceptions.PolarsError, OSError):  # the engine does not say where, and knows no NaN
+        except (polars.exceptions.PolarsError, OSError):  # polars does not name the line, and does not accept NaN
             self._frame = self._carefully()
         self.names = tuple(self._frame.columns)
         if not self.names:
@@ -77,11 +77,11 @@ class JsonLinesTable(Table):
                     yield number, line
 
     def line(self, row: int) -> int | None:
-        """Blank lines are lines, but not rows."""
+        """Return the line of a row; blank lines count as lines, but not as rows."""
         return next((number for i, (number, _) in enumerate(self._lines()) if i == row), None)
 
     def _carefully(self) -> polars.DataFrame:
-        """Line by line, so that an error says which."""
+        """Parse the file line by line, so that an error names the line."""
         import polars
 
         columns: dict[str, list[Any]] = {}
@@ -118,7 +118,7 @@ def _object(where: str, line: bytes) -> dict[str, Any]:
 
 
 def _series(name: str, values: list[Any]) -> polars.Series:
-    """A column of one type; where the types are mixed, all of it as text."""
+    """Return a column of one type; if the types are mixed, all of it is text."""
     import polars
 
     kinds = {type(value) for value in values if value is not None}
@@ -126,7 +126,7 @@ def _series(name: str, values: list[Any]) -> polars.Series:
         try:
             return polars.Series(name, values, polars.Int64 if kinds == {int} else polars.Float64)
         except (OverflowError, TypeError, polars.exceptions.PolarsError):
-            if kinds == {int}:  # names, such as hashes, of more digits than a number holds
+            if kinds == {int}:  # names, such as hashes, with more digits than an integer type has
                 return polars.Series(name, [None if value is None else str(value) for value in values], polars.String)
             return polars.Series(name, [None if value is None else float(value) for value in values], polars.Float64)
     if kinds in ({bool}, {str}):
@@ -144,7 +144,7 @@ def _series(name: str, values: list[Any]) -> polars.Series:
 
 @final
 class JsonLinesRows(TextRows):
-    """One JSON object to a line. The columns are the keys of the first; a row that lacks one has an empty cell."""
+    """One JSON object per line. The columns are the keys of the first; an object without a key has an empty cell."""
 
     def __init__(self, source: str, lines: Iterator[str]) -> None:
         self.source = source
@@ -206,7 +206,7 @@ class JsonLinesRows(TextRows):
 
 
 def _without(text: str, names: Sequence[str]) -> str:
-    """The text of a JSON object without some of its keys; the others keep theirs, which no float may hold."""
+    """Return a JSON object without some keys; other values keep their text, because floats could lose digits."""
     decode, kept = json.JSONDecoder().raw_decode, []
     start = text.index("{")
     at = _past_blanks(text, start + 1)
@@ -227,7 +227,7 @@ def _past_blanks(text: str, at: int) -> int:
 
 
 def _cell(value: Any) -> Any:
-    """A number or a text as it is, an empty cell for null; what is neither as its JSON, which is no number."""
+    """Return a number or text as it is, "" for null, and anything else as JSON text, which is not a number."""
     if value is None:
         return ""
     return value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else json.dumps(value)

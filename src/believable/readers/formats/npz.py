@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 DAMAGE_ERRORS = (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
 MEMBER_ENDING = ".npy"
-ZIP64_BYTES = zipfile.ZIP64_LIMIT // 2  # members above need larger numbers in the archive
+ZIP64_BYTES = zipfile.ZIP64_LIMIT // 2  # larger members need the zip64 format
 
 
 @final
 class Npz(Format):
-    """Arrays by name in a zip archive; a file gets one more array, and the others are copied to the byte."""
+    """Arrays by name in a zip archive; one array is added, and the others are copied byte by byte."""
 
     name = "npz"
     endings = (".npz",)
@@ -41,11 +41,11 @@ class Npz(Format):
         return NpzTable(source)
 
     def add_columns(self, addition: Addition, opened: Opened, target: Target) -> int:
-        """The plan names the one array to make, of shape (n,) or (n, K); other arrays need not have as many rows."""
+        """Add the array that the plan names, of shape (n,) or (n, K); other arrays may have other lengths."""
         table = NpzTable(Source(addition.source, self, opened.content()))
         plan = addition.plan(Contents(table.names, {name: table.columns_of(name) for name in table.arrays}))
         numbers = addition.numbers(table.read(plan.take), plan)
-        several = len(plan.take) > 1  # as many are made as are taken
+        several = len(plan.take) > 1  # then as many columns are added as are read
         made = addition.made(numbers, replace(plan, make=plan.take) if several else plan, partial(row_from, 0))
         try:
             _copied(table.source, target.where, plan.make[0], made if several else made[:, 0])
@@ -64,8 +64,8 @@ class NpzTable(Table):
     """The arrays of an archive.
 
     An array of shape (n,) or (n, 1) called NAME is the column NAME; one of shape (n, K) is the columns NAME_0 …
-    NAME_{K-1}, and may be asked for by NAME. Other shapes are left aside. Only the chosen arrays must have one
-    length. Nothing is unpickled.
+    NAME_{K-1}, which may also be selected together as NAME. Other shapes are ignored. Only the selected arrays must
+    have the same length. Nothing is unpickled.
     """
 
     def __init__(self, source: Source) -> None:
@@ -81,8 +81,8 @@ class NpzTable(Table):
             raise InputError(f"{source.name} cannot be read as npz: {error}") from error
         usable = {name: shape for name, shape in shapes.items() if len(shape) in (1, 2) and shape[-1] > 0}
         if not usable:
-            raise InputError(f"{source.name} holds no array of one or two dimensions with any rows")
-        self._places: dict[str, tuple[str, int]] = {}  # a column's array, and its place there
+            raise InputError(f"{source.name} has no array of one or two dimensions that is not empty")
+        self._places: dict[str, tuple[str, int]] = {}  # the array of a column, and its position there
         for name, shape in usable.items():
             for k in range(width_of(shape)):
                 column = name if width_of(shape) == 1 else f"{name}_{k}"
@@ -116,13 +116,13 @@ class NpzTable(Table):
 
 
 def _shape(member: Any) -> tuple[int, ...]:
-    """From the header of an array, without reading its numbers."""
+    """Return the shape in the header of an array, without reading its numbers."""
     header = npy.read_array_header_1_0 if npy.read_magic(member) == (1, 0) else npy.read_array_header_2_0
     return tuple(header(member)[0])
 
 
 def _plain_numbers(array: Array) -> Array:
-    """As a matrix of types that the file engine knows: native bytes, no half precision."""
+    """Return an array as a matrix of a type that polars supports: native byte order, no half precision."""
     array = array.reshape(len(array), -1)
     if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
         array = array.astype(np.float32 if array.dtype.itemsize == 2 else np.float64)
@@ -135,7 +135,7 @@ def _plain_numbers(array: Array) -> Array:
 
 
 def _copied(source: Source, target: Path | IO[bytes], name: str, array: Float64s) -> None:
-    """Every member as it is, then the new one; it is compressed if they are."""
+    """Copy every member unchanged, then add the new one, which is compressed if the others are."""
     with source.open() as stream, zipfile.ZipFile(stream) as old, zipfile.ZipFile(target, "w") as new:
         kinds = []
         for member in old.infolist():

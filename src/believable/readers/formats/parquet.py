@@ -1,4 +1,4 @@
-"""Parquet files, read and written by polars, which does so in pieces and keeps their types."""
+"""Parquet files, which polars reads and writes piece by piece, keeping the types of columns."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from believable.readers.formats.delimited import CSV
 if TYPE_CHECKING:
     import polars
 
-ROWS_LOOKED_THROUGH = 200_000  # at a time, to find the first that is wrong
+ROWS_LOOKED_THROUGH = 200_000  # rows per step of the search for the first invalid one
 
 
 @final
 class Parquet(Format, FrameSink):
-    """Columns of one type each, compressed; a file can become one of any format that polars can write."""
+    """Typed columns, compressed; a file can be converted to any format that polars can write."""
 
     name = "parquet"
     endings = (".parquet",)
@@ -43,9 +43,10 @@ class Parquet(Format, FrameSink):
         frame.sink_parquet(where)
 
     def add_columns(self, addition: Addition, opened: Opened, target: Target) -> int:
-        """Polars calls back for each piece, from several threads and in any order.
+        """Add columns piece by piece.
 
-        So where a piece is refused, the file is looked through once more, in order, for the row that is named.
+        Polars processes the pieces in several threads and in any order. If one raises an error, the file is therefore
+        searched again, in order, so that the error names the first invalid row.
         """
         import polars
 
@@ -74,7 +75,7 @@ class Parquet(Format, FrameSink):
             columns = {name: polars.Series(made[:, k], nan_to_null=True) for k, name in enumerate(plan.make)}
             return polars.DataFrame(columns).to_struct("made")
 
-        # A struct holds all that is made, so that it is made once.
+        # All new columns are one struct, so that they are computed only once.
         inner = polars.Struct(dict.fromkeys(plan.make, polars.Float64))
         made = polars.struct(plan.take).map_batches(piece, return_dtype=inner, is_elementwise=True)
         held = _unused([*names, *plan.make])
@@ -98,7 +99,7 @@ PARQUET = Parquet()
 
 @final
 class ParquetTable(Table):
-    """A Parquet file; a column that is not asked for is not touched."""
+    """A Parquet file; only the columns that are asked for are read."""
 
     def __init__(self, source: Source) -> None:
         import polars
@@ -122,14 +123,14 @@ class ParquetTable(Table):
 
 
 def _refuse_lists(addition: Addition, schema: polars.Schema, plan: Plan) -> None:
-    """Lists are several numbers to a row."""
+    """Raise if a column has lists: several numbers per row."""
     for name in plan.take:
         if schema[name].is_nested():
             raise addition.error(f"column {name!r} must hold one number per row, got values of type {schema[name]}")
 
 
 def _refuse_some_signs(addition: Addition, text: polars.LazyFrame, plan: Plan) -> None:
-    """Percent signs in some rows of a column and not in others: told of the whole file, not piece by piece."""
+    """Raise if only some rows of a column have percent signs; a single piece would not show it."""
     import polars
 
     if plan.percent is not False:
@@ -150,7 +151,7 @@ def _unused(names: list[str]) -> str:
 
 
 def _look_again(addition: Addition, frame: polars.LazyFrame, plan: Plan, n_rows: int) -> None:
-    """Raise at the first row that is wrong."""
+    """Raise the error of the first invalid row."""
     for first in range(0, n_rows, ROWS_LOOKED_THROUGH):
         part = frame.select(plan.take).slice(first, ROWS_LOOKED_THROUGH).collect()
         addition.made(addition.numbers(part, plan, first), plan, partial(row_from, first))

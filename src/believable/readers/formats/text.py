@@ -1,7 +1,7 @@
-"""Formats whose rows are text: a row that gets more cells keeps the very text it was written as.
+"""Formats whose rows are text: a row that gets more cells keeps its original text.
 
-A batch of rows is a few long lists, not an object for each row: millions of small objects keep the garbage collector
-busy.
+A batch of rows is a few long lists instead of an object per row, because millions of small objects are slow to create
+and to collect.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from believable.readers.formats.addition import Addition, Contents, Opened, Plac
 from believable.readers.formats.base import BOM, HEAD_BYTES, Format
 
 BYTE_ORDER_MARK = "\ufeff"
-BATCH_CHARACTERS = 1 << 25  # a batch of long rows ends here
-LINES_BETWEEN_REPORTS = 20_000  # from one sign of progress to the next
-LONGEST_CELL = 1 << 26  # a quotation mark that is never closed would swallow the file
+BATCH_CHARACTERS = 1 << 25  # limits a batch of long rows
+LINES_BETWEEN_REPORTS = 20_000  # how often progress is reported
+LONGEST_CELL = 1 << 26  # limits the damage of a quotation mark that is never closed
 MISSING_CELLS = frozenset(NULLS)
 THOUSANDS_CELL = re.compile(LIKE_THOUSANDS)
 NUMBER_CELL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf(inity)?", re.ASCII | re.IGNORECASE)
@@ -37,8 +37,8 @@ NUMBER_CELL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf(inity)?",
 class TextFormat(Format):
     """A format of UTF-8 text, one row after the other.
 
-    A derived class says how its rows are read, and how one is written with more cells (`rows`); batches, numbers,
-    line numbers in errors, compression and progress are the same for all.
+    A derived class says how rows are read, and how a row with more cells is written (`rows`). Batches, numbers, line
+    numbers in errors, compression and progress are common to all.
     """
 
     @final
@@ -46,15 +46,15 @@ class TextFormat(Format):
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError(f"{name} is UTF-16 text: save it as UTF-8")
         if b"\0" in head:
-            raise InputError(f"{name} is not a text file, so not {self.name}")
+            raise InputError(f"{name} is not a text file, so it cannot be {self.name}")
         self._refuse_text(name, head.removeprefix(BOM).lstrip())
 
     def _refuse_text(self, name: str, text: bytes) -> None:
-        """Raise where text that begins so cannot be of this format."""
+        """Raise if the beginning of the text shows that it is not in this format."""
 
     @abstractmethod
     def rows(self, source: str, lines: Iterator[str], target: Format) -> TextRows:
-        """Return the rows of a file that is called `source`, to be written as `target`."""
+        """Return the rows of a file named `source`, to be written in the format `target`."""
 
     @final
     def add_columns(self, addition: Addition, opened: Opened, target: Target) -> int:
@@ -64,7 +64,7 @@ class TextFormat(Format):
 
 
 def first_line(head: bytes) -> bytes:
-    """Return the first line that is not blank, without the mark of UTF-8."""
+    """Return the first line that is not blank, without a byte order mark."""
     return head[:HEAD_BYTES].removeprefix(BOM).lstrip().partition(b"\n")[0]
 
 
@@ -73,20 +73,22 @@ def first_line(head: bytes) -> bytes:
 
 @dataclass(slots=True)
 class TextBatch:
-    """Some rows, one after the other.
+    """Consecutive rows of a text file.
 
     Attributes
     ----------
     columns : list of list
-        The cells that were asked for, column by column: text, or a number from JSON.
+        The cells of the columns to read: text, or numbers from JSON.
     texts : list of str
-        All of each row, with the end of its line.
+        The full text of each row, with its line end.
     lines : list of int
-        Where each row begins, from 1.
+        The line that each row begins on, counted from 1.
     blank : dict of int to str
-        Empty lines, which are kept as they are, by the row that they stand before.
+        Blank lines, which are copied, by the row that follows them.
     clash : set of int
-        Rows in which a column that is to be made is there already.
+        Rows that already have a column that is to be added.
+    characters : int
+        The total length of `texts`.
     """
 
     columns: list[list[Any]]
@@ -97,32 +99,32 @@ class TextBatch:
     characters: int = 0
 
     def add(self, text: str, line: int) -> None:
-        """Add one more row."""
+        """Add a row."""
         self.texts.append(text)
         self.lines.append(line)
         self.characters += len(text)
 
     def add_blank(self, text: str) -> None:
-        """Add an empty line before the next row."""
+        """Add a blank line before the next row."""
         place = len(self.texts)
         self.blank[place] = self.blank.get(place, "") + text
 
     def is_full(self, batch_rows: int) -> bool:
-        """Tell whether it is time for another."""
+        """Return whether the next row belongs in a new batch."""
         return len(self.texts) >= batch_rows or self.characters >= BATCH_CHARACTERS
 
 
 class TextRows(ABC):
-    """The rows of one text file, in order, read once.
+    """The rows of a text file, in order; they can be read once.
 
     Attributes
     ----------
     source : str
-        What to call the file.
+        The name of the file in messages.
     names : list of str
         The columns.
     decimal_comma : bool
-        Numbers may have a comma where others have a point.
+        Whether numbers may have a decimal comma.
     """
 
     source: str
@@ -131,15 +133,15 @@ class TextRows(ABC):
 
     @abstractmethod
     def batches(self, take: Sequence[str], make: Sequence[str], batch_rows: int) -> Iterator[TextBatch]:
-        """Yield every row, with the cells of the columns to take."""
+        """Yield all rows in batches, with the cells of the columns to read."""
 
     @abstractmethod
     def extended_header(self, make: Sequence[str]) -> str:
-        """Return the header with more columns; those that are there already keep their place."""
+        """Return the header with the new columns; existing ones keep their position."""
 
     @abstractmethod
     def extended(self, text: str, make: Sequence[str], values: Sequence[str], clash: bool) -> str:
-        """Return the text of a row with the values of these columns, which are numbers as text, or empty."""
+        """Return the text of a row with the values of the new columns: numbers as text, or empty."""
 
 
 # --- from lines to wider lines ----------------------------------------------------------------------------------------
@@ -147,16 +149,16 @@ class TextRows(ABC):
 
 @contextmanager
 def _text(stream: io.BufferedReader) -> Iterator[io.TextIOWrapper]:
-    """Lines with their ends as they are; bytes that are no UTF-8 are carried through."""
+    """Open a stream as text that keeps its line ends, and bytes that are not UTF-8."""
     text = io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="")
     try:
         yield text
     finally:
-        text.detach()  # it would close what it does not own
+        text.detach()  # otherwise it would close the stream, which belongs to the caller
 
 
 def _counted(lines: Iterable[str], size: int, progress: Progress | None) -> Iterator[str]:
-    """The same lines; `progress` hears how much of the file they are, nearly."""
+    """Yield the lines, and report to `progress` roughly how much of the file was read."""
     done = 0
     for number, line in enumerate(lines, start=1):
         done += len(line)
@@ -167,7 +169,7 @@ def _counted(lines: Iterable[str], size: int, progress: Progress | None) -> Iter
 
 @contextmanager
 def _text_writer(target: Target) -> Iterator[Callable[[str], Any]]:
-    """A function that writes text; bytes that were no UTF-8 when read are written as they were."""
+    """Yield a function that writes text; bytes that were not UTF-8 when read are written unchanged."""
     stream: IO[bytes] = target.where.open("wb") if isinstance(target.where, Path) else target.where
     plain = gzip.GzipFile(fileobj=stream, mode="wb", mtime=0) if target.compressed else stream
     try:
@@ -181,7 +183,7 @@ def _text_writer(target: Target) -> Iterator[Callable[[str], Any]]:
 
 @contextmanager
 def _long_cells() -> Iterator[None]:
-    """Cells may be long texts; the limit belongs to the whole process, and is put back."""
+    """Allow long cells in CSV files; the limit is global to the process, so it is restored."""
     before = csv.field_size_limit(LONGEST_CELL)
     try:
         yield
@@ -190,15 +192,15 @@ def _long_cells() -> Iterator[None]:
 
 
 def _write_wider(addition: Addition, rows: TextRows, write: Callable[[str], Any]) -> int:
-    """Write all rows with what is made of them; how many they are."""
-    if not rows.names:  # not a single object
+    """Write all rows with their new columns, and return the number of rows."""
+    if not rows.names:  # a JSON lines file without any object
         return 0
     plan = addition.plan(Contents(rows.names))
     reader = _NumberReader(addition, plan, rows.decimal_comma)
     n_rows, header = 0, rows.extended_header(plan.make)
     for batch in rows.batches(plan.take, plan.make, addition.batch_rows):
         text = "".join(_wider_rows(addition, rows, plan, batch, n_rows, reader))
-        write(header + text)  # not before: bad input in the first batch leaves a pipe empty
+        write(header + text)  # only now, so that an error in the first batch leaves a pipe empty
         n_rows, header = n_rows + len(batch.texts), ""
     reader.refuse_unclear_commas()
     return n_rows
@@ -207,7 +209,7 @@ def _write_wider(addition: Addition, rows: TextRows, write: Callable[[str], Any]
 def _wider_rows(
     addition: Addition, rows: TextRows, plan: Plan, batch: TextBatch, first: int, reader: _NumberReader
 ) -> Iterator[str]:
-    """The rows of a batch with what is made of them, as text; `first` is the number of the first."""
+    """Yield the rows of a batch with their new columns, as text; `first` is the number of the first row."""
     if batch.clash and not addition.overwrite:
         raise addition.clash(plan.make[0], f" at line {batch.lines[min(batch.clash)]}")
 
@@ -231,10 +233,11 @@ def _wider_rows(
 
 @dataclass(slots=True)
 class _NumberReader:
-    """Reads cells as numbers, and remembers how those of the file are written, as far as it was read.
+    """Reads cells as numbers, and remembers how the numbers read so far are written.
 
-    1,234 alone does not tell what its comma is, 0,5 beside it does. A column with percent signs in some cells only, or
-    with commas and points, is refused, as where the map is fitted.
+    The comma in 1,234 may separate thousands or decimals, unless another cell such as 0,5 decides. A column with
+    percent signs in some cells only, or with both commas and points, is an error, as it is when a recalibrator is
+    fitted.
     """
 
     addition: Addition
@@ -242,10 +245,10 @@ class _NumberReader:
     decimal_comma: bool
     commas_are_decimal: bool = False
     unclear: str = ""
-    seen: dict[tuple[str, str], str] = field(default_factory=dict)  # the first cell of a column with each mark
+    seen: dict[tuple[str, str], str] = field(default_factory=dict)  # by column and mark: the first cell that has it
 
     def read(self, name: str, cells: list[Any], place: Place) -> list[float]:
-        """Return cells as floats, NaN where there is none; an error names the first that holds something else."""
+        """Return cells as floats, NaN for empty ones; raise at the first that is not a number."""
         try:
             numbers = list(map(float, cells))
             plain = not self.plan.percent and not any(map(_is_odd, cells))
@@ -257,10 +260,11 @@ class _NumberReader:
         return numbers
 
     def refuse_unclear_commas(self) -> None:
-        """Raise, at the end of the file, where a comma may stand between thousands or before decimals."""
+        """Raise, at the end of the file, if it is still unclear whether a comma separates thousands or decimals."""
         if self.unclear and not self.commas_are_decimal:
             raise self.addition.error(
-                f"{self.unclear} may be thousands or decimals, and no other cell tells: write points"
+                f"{self.unclear} may separate thousands or decimals, and no other cell makes it clear: write decimals "
+                "with a point"
             )
 
     def _one_by_one(self, name: str, cells: list[Any], place: Place) -> list[float]:
@@ -282,7 +286,7 @@ class _NumberReader:
             self.unclear = f"the comma in {cell!r} at {where}"
 
     def _refuse_mixed(self, name: str, cells: list[Any], place: Place, *, plain: bool) -> None:
-        """Raise where numbers of a column are written in two ways; plain ones have neither a sign nor a comma."""
+        """Raise if numbers of a column are written in two ways; `plain` cells have no percent sign and no comma."""
         pairs = [("no percent sign", "%")] if self.plan.percent is False else []
         pairs += [(".", ",")] if self.decimal_comma else []
         for mark in (mark for pair in pairs for mark in (pair[:1] if plain else pair)):
@@ -292,7 +296,7 @@ class _NumberReader:
                     self.seen[name, mark] = f"{cells[row]!r} at {place(row)}"
         for one, other in pairs:
             if (name, one) in self.seen and (name, other) in self.seen:
-                said = "column {column!r} must hold numbers that are all written alike, got {got} but {other}{without}"
+                said = "numbers in column {column!r} must be written the same way, got {got} but {other}{without}"
                 raise self.addition.error(
                     Sentence(
                         said,
@@ -300,7 +304,7 @@ class _NumberReader:
                         got=self.seen[name, other],
                         other=self.seen[name, one],
                         without=", without a percent sign" if other == "%" else "",
-                        hint=Hint.READ_AS_PERCENTAGES if other == "%" else "write points",
+                        hint=Hint.READ_AS_PERCENTAGES if other == "%" else "write decimals with a point",
                     )
                 )
 
@@ -315,12 +319,12 @@ def _has(cell: Any, mark: str) -> bool:
 
 
 def _is_odd(cell: Any) -> bool:
-    """Text that Python takes for a number and others do not: 1_000."""
+    """Return whether a cell is a number only for Python, such as 1_000."""
     return isinstance(cell, str) and "_" in cell
 
 
 def _number(cell: Any, decimal_comma: bool, percent: bool | None) -> float | None:
-    """A number; NaN where the cell is empty; None where it holds something else."""
+    """Return a cell as a number: NaN if it is empty, None if it is something else."""
     if isinstance(cell, str):
         cell = cell.strip()
         if cell in MISSING_CELLS:
@@ -330,6 +334,6 @@ def _number(cell: Any, decimal_comma: bool, percent: bool | None) -> float | Non
         cell = cell.replace(",", ".") if decimal_comma else cell
         if not NUMBER_CELL.fullmatch(cell):
             return None
-    elif abs(cell) > sys.float_info.max:  # an integer that no float holds
+    elif abs(cell) > sys.float_info.max:  # an integer that is too large for a float
         return float("inf")
     return float(cell) / 100 if percent else float(cell)

@@ -1,1 +1,1 @@
-"""Logs: what rerankers and language models leave behind, as predictions."""
+"""Read logs of rerankers and language models as predictions."""

@@ -27,7 +27,7 @@ from believable.readers.logs.records import Record, records
 
 HARNESS_FIELDS = ("filtered_resps", "target")
 RECORD_ENDINGS = (".jsonl", ".jsonl.gz", ".ndjson", ".json")
-# Names of fields, at the top or one level down; those of the second row count where none of the first is there.
+# Names of fields, at the top level or one level down. Those of a later tuple are tried if none before is found.
 CONFIDENCE_NAMES = (
     (
         *("confidence", "conf", "stated_confidence", "verbalised_confidence", "verbalized_confidence"),
@@ -40,7 +40,7 @@ CORRECT_NAMES = (
     ("exact_match", "acc", "accuracy", "em"),
     ("label", "y"),
 )
-RECORDS_LOOKED_AT = 20  # for the names of fields: a field may be missing in the first
+RECORDS_LOOKED_AT = 20  # to find the names of fields, because a field may be missing in the first record
 HOW_TO_CHOOSE = {"confidence": Hint.CHOOSE_CONFIDENCE, "correct": Hint.CHOOSE_CORRECT}
 QUESTION_NAMES = ("question_id", "doc_id", "sample_id", "id")
 NOT_STATED = "no confidence stated"
@@ -81,9 +81,9 @@ _DOUBT_BEFORE = re.compile(
 
 
 def is_lm_samples(path: str | os.PathLike[str]) -> bool:
-    """Whether the first object of a file has the fields of a harness's log of samples.
+    """Return whether the first object of a file has the fields of a sample log of lm-evaluation-harness.
 
-    False for a file that cannot be read: that is for its reader to say.
+    False for a file that cannot be read, so that its reader raises the error.
 
     Examples
     --------
@@ -114,17 +114,17 @@ def load_samples(
     by: str | Sequence[str] = (),
     percent: bool = False,
 ) -> Loaded:
-    """The answers of a language model, one object per line of a file.
+    """Read the answers of a language model from a file with one JSON object per line.
 
-    A file whose first object has `filtered_resps` and `target` is a log of samples of the Language Model Evaluation
-    Harness, and read by `load_lm_eval`; any other by `load_stated`, which takes a confidence and whether the answer was
-    correct. Naming the field of the confidence says that it is the latter.
+    A file whose first object has `filtered_resps` and `target` is a sample log of the Language Model Evaluation Harness
+    and is read by `load_lm_eval`. Any other is read by `load_stated`, which needs a confidence and whether the answer
+    was correct; so is any file if `confidence` is given.
 
     Parameters
     ----------
     path : path
     normalise, filter
-        For logs of samples; see `load_lm_eval`.
+        For sample logs; see `load_lm_eval`.
     confidence, correct, cluster, by, percent
         For stated confidences; see `load_stated`.
 
@@ -147,13 +147,15 @@ def load_samples(
         for name, was_given in given.items():
             if was_given:
                 raise InputError(
-                    "{argument} is for stated confidences, and {file} is a log of samples",
+                    "{argument} is for stated confidences, but {file} is a log of samples",
                     argument=name,
                     file=Path(path).name,
                 )
         return load_lm_eval(path, normalise=normalise, filter=filter)
     if normalise != "none" or filter is not None:
-        raise InputError("{normalise} and {filter} are for logs of samples, which {file} is not", file=Path(path).name)
+        raise InputError(
+            "{normalise} and {filter} are for logs of samples, but {file} is not one", file=Path(path).name
+        )
     return load_stated(path, confidence=confidence, correct=correct, cluster=cluster, by=by, percent=percent)
 
 
@@ -161,10 +163,11 @@ def load_samples(
 
 
 def percentage_in(text: str) -> float | None:
-    """The one percentage that a text states, as a number; None if there is none, or it is not one.
+    """Return the percentage that a text states; None if there is none, or more than one.
 
     "85%", "85 %" and "I am 85 percent sure" state 85. A range (80–90 %), a bound (more than 90 %, 90 % or more), the
-    chance of being wrong, and two percentages that differ state none: nothing is guessed. The same one twice is one.
+    probability of being wrong, and two different percentages give None, because nothing is guessed. The same percentage
+    may be repeated.
 
     Examples
     --------
@@ -195,29 +198,29 @@ def load_stated(
     by: str | Sequence[str] = (),
     percent: bool = False,
 ) -> Loaded:
-    """A JSON lines file with a confidence and whether the answer was correct, one object per answer.
+    """Read confidences that a model stated, and whether each answer was correct, from a JSON lines file.
 
     The confidence is a number in [0, 1] (0 to 100 with `percent`), or a text that states one percentage
-    (`percentage_in`). Answers without a stated confidence, or without a mark, are left out and counted; none is given a
-    number that the model did not state. The mark is true or false, 1 or 0, or such a word.
+    (`percentage_in`). Answers without a stated confidence, or not marked as correct or wrong, are left out and counted;
+    a confidence is never guessed. The mark is true or false, 1 or 0, or a word such as "yes" or "wrong".
 
     Parameters
     ----------
     path : path
-        Of a .jsonl file, which may be compressed with gzip.
+        A .jsonl file, which may be compressed with gzip.
     confidence : str, optional
-        The field of the confidence. Known are confidence, conf, stated_confidence, verbalised_confidence,
-        verbalized_confidence, confidence_score and certainty; where none of these is there p, prob, proba, probability,
-        p_correct, p_true and score. A field may be within another, such as "response.confidence".
+        The field of the confidence. By default, the field called confidence, conf, stated_confidence,
+        verbalised_confidence, verbalized_confidence, confidence_score or certainty; if there is none, p, prob, proba,
+        probability, p_correct, p_true or score. A field may be inside another, such as "response.confidence".
     correct : str, optional
-        The field that marks the answer. Known are correct, is_correct, was_correct, correctness, right and is_right;
-        else exact_match, acc, accuracy and em; else label and y.
+        The field that marks the answer. By default, the field called correct, is_correct, was_correct, correctness,
+        right or is_right; else exact_match, acc, accuracy or em; else label or y.
     cluster : str, optional
-        The field that names the question, where several answers to one were sampled: they are a cluster.
+        The field that identifies the question, if several answers to a question were sampled: these form a cluster.
     by : str or sequence of str
         Fields of subgroups.
     percent : bool
-        Numbers are percentages. Text with a percent sign is one in any case.
+        Numbers are percentages. Text with a percent sign always is.
 
     Returns
     -------
@@ -278,14 +281,15 @@ def load_stated(
     )
 
 
-# --- which fields -----------------------------------------------------------------------------------------------------
+# --- fields -----------------------------------------------------------------------------------------------------------
 
 
 def states_confidences(path: str | os.PathLike[str], confidence: str | None = None, correct: str | None = None) -> bool:
-    """Whether a file of JSON lines holds a confidence and whether the answer was right, and no table of an event.
+    """Return whether a JSON lines file has confidences in answers, rather than probabilities of one event.
 
-    It does where the field of the marks is called as such fields are (correct, acc, …), or that of the confidences, or
-    a confidence is a sentence. False for a file that cannot be read: that is for its reader to say.
+    It does if the field of the marks, or that of the confidences, has a name typical of answers (correct, acc, …,
+    confidence, …), or if a confidence is a sentence. False for a file that cannot be read, so that its reader raises
+    the error.
 
     Examples
     --------
@@ -316,7 +320,7 @@ def states_confidences(path: str | os.PathLike[str], confidence: str | None = No
 
 
 def _fields(first: Iterable[Record]) -> list[str]:
-    """The fields of some records, "response.confidence" for one that is within another."""
+    """Return the fields of some records; one inside another is called "response.confidence"."""
     names: dict[str, None] = {}
     for record in first:
         for name, value in record.values.items():
@@ -327,7 +331,7 @@ def _fields(first: Iterable[Record]) -> list[str]:
 
 
 def _value(record: Record, name: str) -> Any:
-    """What a record has in a field, which may be within another; None where it is not there."""
+    """Return the value of a field, which may be inside another; None if the record does not have it."""
     if name in record.values:
         return record.values[name]
     outer, dot, inner = name.partition(".")
@@ -336,14 +340,14 @@ def _value(record: Record, name: str) -> Any:
 
 
 def _last(name: str) -> str:
-    """The name of a field as names are compared, without that of the field which it is within."""
+    """Return the name of a field as names are compared, without the name of the field that contains it."""
     return plain_name(name.rpartition(".")[2])
 
 
 def _found(fields: list[str], asked: str | None, known: Sequence[Sequence[str]]) -> list[str]:
-    """The fields that could be meant: as asked for, else of the first row of known names that is there; top ones first.
+    """Return the fields that may be meant: the one asked for, else those with names from the first tuple that occurs.
 
-    Where several are found, which one is meant cannot be told.
+    Fields at the top level come before those inside others. If several are found, it is unclear which one is meant.
     """
     if asked is not None:
         return [asked] if asked in fields else [name for name in fields if name.rpartition(".")[2] == asked]
@@ -363,7 +367,7 @@ def _names(path: Path, confidence: str | None, correct: str | None) -> tuple[str
 
 
 def _field(path: Path, fields: list[str], asked: str | None, known: Sequence[Sequence[str]], what: str) -> str:
-    """The field asked for, or the one with a known name; never one of two."""
+    """Return the field asked for, or the one with a known name; raise if there are several."""
     found = _found(fields, asked, known)
     if len(found) == 1:
         return found[0]
@@ -376,7 +380,7 @@ def _field(path: Path, fields: list[str], asked: str | None, known: Sequence[Seq
             choice=HOW_TO_CHOOSE[what],
         )
     raise InputError(
-        "{file}: no field has a name known for {what!r} ({known}); choose one of {there} with {choice}"
+        "{file}: no field has one of the usual names for {what!r} ({known}); choose one of {there} with {choice}"
         if asked is None
         else "{file}: there is no field {asked!r}; there are {there}",
         file=path,
@@ -389,7 +393,7 @@ def _field(path: Path, fields: list[str], asked: str | None, known: Sequence[Seq
 
 
 def _confidence(path: Path, record: Record, name: str, percent: bool) -> tuple[float | str, bool]:
-    """A number in [0, 1], or the reason why there is none; and whether it was read from words."""
+    """Return a number in [0, 1], or the reason why there is none, and whether it was read from a sentence."""
     value = _value(record, name)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return NOT_STATED, False
@@ -412,18 +416,18 @@ def _confidence(path: Path, record: Record, name: str, percent: bool) -> tuple[f
             name=name,
             most=most,
             got=value,
-            hint=None if percent or not 1 < value <= 100 else Sentence("pass {percent=True} if 100 is certain"),
+            hint=None if percent or not 1 < value <= 100 else Sentence("pass {percent=True} if these are percentages"),
         )
     return float(value) / most, False
 
 
 def _plain_number(text: str) -> float | None:
-    """A text that is a number and nothing else."""
+    """Return the number that a text consists of; None if there is anything else."""
     return float(text) if re.fullmatch(r"\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)\s*", text) else None
 
 
 def _mark(path: Path, record: Record, name: str) -> bool | None:
-    """Right, wrong, or None where nobody said."""
+    """Return True for right, False for wrong, and None if there is no mark."""
     value = _value(record, name)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
@@ -441,22 +445,22 @@ def _cluster(path: Path, record: Record, cluster: str) -> str:
 
 
 def _subgroups(path: Path, name: str, column: list[Any]) -> Array:
-    """A column of subgroups; an error where no answer has it, or it holds lists or objects."""
+    """Return a column of subgroups; raise if no answer has it, or if it has lists or objects."""
     if all(value is None for value in column):
         raise InputError(f"{path}: no answer has the field {name!r}")
     if any(isinstance(value, (dict, list)) for value in column):
-        raise InputError(f"{path}: the field {name!r} holds lists or objects, which are no subgroups")
+        raise InputError(f"{path}: the field {name!r} holds lists or objects, which cannot be subgroups")
     found = np.empty(len(column), object)
     found[:] = column
     return found
 
 
 def _of_another_scale(odd: int, in_words: int, percent: bool) -> list[str]:
-    """Numbers that would be another confidence on the other scale, in a file that has both."""
+    """Return notes about numbers whose scale is doubtful, because they may be a fraction or a percentage."""
     if percent and odd:
         return [f"A number between 0 and 1 was stated {odd:,} times and read as less than 1 %, not as a fraction."]
     if in_words and odd:
-        return [f"The number 1 was stated {odd:,} times beside percentages and read as certain, not as 1 %."]
+        return [f"The number 1 was stated {odd:,} times next to percentages and read as certain, not as 1 %."]
     return []
 
 
@@ -468,16 +472,16 @@ def _notes(n: int, in_words: int, dropped: Counter[str], questions: Counter[tupl
     if silent:
         share = 100 * silent / (n + sum(dropped.values()))
         notes.append(
-            f"{silent:,} answers ({share:.3g} %) state no confidence that can be read and are left out: this holds for "
-            "the others."
+            f"{silent:,} answers ({share:.3g} %) state no confidence that can be read and were left out: the results "
+            "apply to the others."
         )
     for name in QUESTION_NAMES:
         counts = [times for (field, _), times in questions.items() if field == name]
         if counts and max(counts) > 1 and sum(counts) == n:
             notes.append(
                 Sentence(
-                    "{name} repeats ({distinct:,} values in {n:,} rows): if these are answers to one question, pass "
-                    "{cluster=}, or the intervals are too narrow.",
+                    "{name} repeats ({distinct:,} values in {n:,} rows): if rows with the same value answer the same "
+                    "question, pass {cluster=}; otherwise the intervals are too narrow.",
                     name=name,
                     distinct=len(counts),
                     n=n,

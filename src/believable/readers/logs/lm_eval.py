@@ -1,7 +1,7 @@
-"""Per-sample logs of the Language Model Evaluation Harness: multiple choice by log-likelihood.
+"""Sample logs of the Language Model Evaluation Harness: multiple choice by log-likelihood.
 
-What the target is called differs by task: the number of a choice, its text, or a letter. The log has `acc`, so that a
-wrong reading is found out.
+Depending on the task, the target is the number of a choice, its text, or a letter. The accuracy in the log (`acc`)
+shows whether the target was understood correctly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from believable.readers.load import Loaded
 from believable.readers.logs.records import Record, records
 
 CHOICE_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-# Of the samples, how many may disagree with the log's own accuracy: a misread target is wrong more often.
+# The share of samples that may disagree with the accuracy in the log; if the target is misread, more do.
 MAX_SHARE_CONTRADICTED = 0.1
 
 Target = frozenset[int] | None
@@ -34,7 +34,7 @@ Target = frozenset[int] | None
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One question: a log-likelihood and a text per choice, and what the log says of it."""
+    """One question: the log-likelihood and text of each choice, the target, and the accuracy in the log."""
 
     where: str
     log_likelihoods: tuple[float, ...]
@@ -59,7 +59,7 @@ def _by_number(sample: Sample) -> Target:
 
 
 def _by_text(sample: Sample) -> Target:
-    """Read the target as the text of a choice, which only one has."""
+    """Read the target as the text of exactly one choice."""
     target = str(sample.target).strip()
     found = [k for k, choice in enumerate(sample.choices) if choice.strip() == target]
     return frozenset(found) if len(found) == 1 else None
@@ -77,12 +77,12 @@ TARGET_READINGS_IN_WORDS: dict[str | None, str] = {
     "number": "target as the number of a choice from 0",
     "text": "target as the text of a choice",
     "letter": "target as the letter of a choice",
-    None: "whether it is right from the log's accuracy",
+    None: "correctness from the log's accuracy",
 }
 
 
 def read_targets(samples: Sequence[Sample], best: Sequence[int]) -> tuple[list[Target], str | None]:
-    """The right choices of each sample, and how the target was read; None if the log's accuracy has to do."""
+    """Return the correct choices of each sample, and how the target was read; None if only the accuracy is known."""
     read = {name: [reading(sample) for sample in samples] for name, reading in TARGET_READINGS.items()}
     enough = {name: found for name, found in read.items() if sum(one is not None for one in found) * 2 > len(samples)}
     if not enough:
@@ -91,7 +91,7 @@ def read_targets(samples: Sequence[Sample], best: Sequence[int]) -> tuple[list[T
         shown = samples[0]
         raise InputError(
             f"{shown.where}: the target {str(shown.target)[:60]!r} is neither the number, the text nor the letter of "
-            "a choice, and the log has no accuracy of 0 or 1 in its place"
+            "a choice, and the log has no accuracy of 0 or 1 to use instead"
         )
     agreeing = {name: _agreeing(samples, best, found) for name, found in enough.items()}
     first = max(enough, key=lambda name: (agreeing[name], sum(one is not None for one in enough[name])))
@@ -101,14 +101,14 @@ def read_targets(samples: Sequence[Sample], best: Sequence[int]) -> tuple[list[T
         if k is not None and agreeing[other] == agreeing[first]:
             raise InputError(
                 f"{samples[k].where}: the target {samples[k].target!r} may be the {first} or the {other} of a choice, "
-                "and the log has no accuracy that could tell"
+                "and no accuracy in the log makes it clear"
             )
     if first == "number" and all(sample.accuracy is None for sample in samples):
         for sample, target in zip(samples, enough[first], strict=True):
             if target is None and re.fullmatch(r"\s*\d+\s*", str(sample.target)):
                 raise InputError(
-                    f"{sample.where}: the target {sample.target!r} is no number of a choice from 0 to "
-                    f"{len(sample.log_likelihoods) - 1}; if this log counts from 1, take 1 from every target"
+                    f"{sample.where}: the target {sample.target!r} is not the number of a choice, from 0 to "
+                    f"{len(sample.log_likelihoods) - 1}; if this log counts from 1, subtract 1 from every target"
                 )
     return enough[first], first
 
@@ -118,7 +118,7 @@ def _differ(one: Target, other: Target) -> bool:
 
 
 def _agreeing(samples: Sequence[Sample], best: Sequence[int], targets: Sequence[Target]) -> int:
-    """Samples of which the log's accuracy says the same as the target."""
+    """Return the number of samples whose accuracy in the log agrees with the target."""
     return sum(
         target is not None and sample.accuracy is not None and sample.accuracy == (k in target)
         for sample, k, target in zip(samples, best, targets, strict=True)
@@ -128,71 +128,71 @@ def _agreeing(samples: Sequence[Sample], best: Sequence[int], targets: Sequence[
 def agreement(
     path: Path, samples: Sequence[Sample], best: Sequence[int], targets: Sequence[Target], name: str
 ) -> list[str]:
-    """A note on whether the log says the same; an error where it says another thing."""
+    """Return a note on whether the accuracy in the log agrees with the targets; raise if it often disagrees."""
     if any(target is None for target in targets):
         return []
     known = [k for k, sample in enumerate(samples) if sample.accuracy is not None]
     if not known:
-        return [f"The log has no {name} to check the reading of the target against."]
+        return [f"The log has no {name}, so it could not be checked whether the target was read correctly."]
     between = next((k for k in known if samples[k].accuracy not in (0, 1)), None)
     if between is not None:
         raise InputError(
             f"{samples[between].where}: {name} is {samples[between].accuracy:g}, neither 0 nor 1: several choices are "
-            "right in this task, and there is no one answer to be sure of"
+            "right in this task, so there is no single answer whose confidence could be judged"
         )
     wrong = len(known) - _agreeing(samples, best, targets)
-    # Of many choices nearly all are wrong, by any reading: look at those that the log calls right as well.
+    # With many choices nearly all are wrong, however the target is read, so those that the log calls right count too.
     right = [k for k in known if samples[k].accuracy == 1]
     missed = sum(best[k] not in (targets[k] or ()) for k in right)
     if wrong > MAX_SHARE_CONTRADICTED * len(known) or 2 * missed > len(right):
         raise InputError(
-            f"{path}: for {wrong:,} of {len(known):,} samples {name} does not say whether the likeliest choice is the "
-            "target, so the log-likelihoods or the target mean something else here; no number would be right"
+            f"{path}: for {wrong:,} of {len(known):,} samples {name} contradicts the target and the likeliest choice, "
+            "so the log-likelihoods or the target mean something else here, and no result would be right"
         )
     if wrong:
-        return [f"For {wrong:,} of {len(known):,} samples {name} in the log says otherwise than the target does."]
+        return [f"For {wrong:,} of {len(known):,} samples {name} in the log disagrees with the target."]
     return [f"For all {len(known):,} samples {name} in the log agrees with the target."]
 
 
 # --- the log ----------------------------------------------------------------------------------------------------------
 # A file samples_TASK_TIME.jsonl (`--log_samples`) has an object per document and filter, with `doc_id`, `doc`,
-# `target`, `arguments` (context and continuation of each choice), `resps`, `filtered_resps` (a log-likelihood, and
-# whether it is what greedy decoding gives, for each choice) and the metrics, such as `acc`. Versions differ: numbers
-# are written as numbers or as text, arguments as lists or as {"gen_args_0": {"arg_0": …}}, and the first wrote one
-# array.
+# `target`, `arguments` (context and continuation of each choice), `resps`, `filtered_resps` (for each choice, its
+# log-likelihood and whether greedy decoding gives it) and the metrics, such as `acc`. Versions of the harness differ:
+# numbers are written as numbers or as text, arguments as lists or as {"gen_args_0": {"arg_0": …}}, and the first
+# versions wrote a single array.
 
 
 Normalise = Literal["none", "length", "bytes"]
 ACCURACY_FIELDS = {"none": "acc", "length": "acc_norm", "bytes": "acc_bytes"}
 LENGTH_OF_CHOICE: dict[str, Callable[[str], int]] = {"length": len, "bytes": lambda text: len(text.encode())}
-HIGHEST_LOG_LIKELIHOOD = 1e-3  # a log-likelihood of 0 in half precision may be a little above
+HIGHEST_LOG_LIKELIHOOD = 1e-3  # in half precision, a log-likelihood of 0 may be slightly positive
 NO_TARGET, NOT_FINITE_LIKELIHOODS = "target is none of the choices", "log-likelihoods that are not finite"
 
 
 def load_lm_eval(path: str | os.PathLike[str], *, normalise: Normalise = "none", filter: str | None = None) -> Loaded:
-    """Multiple-choice answers from a harness's log of samples.
+    """Read multiple-choice answers from a sample log of lm-evaluation-harness.
 
-    With l_k the log-likelihood of choice k given the question, P(k) = exp(l_k) / sum of exp(l_j): what the model says
-    of the choice if it is one of those offered. If every question has as many choices, the predictions are a matrix
-    with classes A, B, C, … by position; otherwise, or where the log does not say which choice is right but only whether
-    the likeliest is, they are (confidence, correct) pairs of the likeliest choice.
+    With l_k the log-likelihood of choice k given the question, P(k) = exp(l_k) / sum of exp(l_j): the model's
+    probability of the choice, given that it is one of those offered. If every question has the same number of choices,
+    the predictions are a matrix with classes A, B, C, … by position. Otherwise, or if the log does not say which choice
+    is right but only whether the likeliest is, they are (confidence, correct) pairs of the likeliest choice.
 
     Parameters
     ----------
     path : path
+        The log, a .jsonl file.
     normalise : {"none", "length", "bytes"}
-        "length" divides l_k by the number of characters of choice k first, as the harness does for acc_norm, "bytes" by
-        those of its UTF-8 form, as for acc_bytes. These pick a choice; they are not the model's probabilities, and
-        rather flat.
+        "length" divides l_k by the number of characters of choice k first, as the harness does for acc_norm; "bytes"
+        divides by the number of bytes in UTF-8, as for acc_bytes. This helps to pick a choice, but the results are not
+        the model's probabilities, and are rather flat.
     filter : str, optional
-        Where a document was logged once for each of several filters, which one to take; the first if left out.
+        The filter to use, if documents were logged once for each of several filters; by default, the first.
 
     Returns
     -------
     Loaded
-        `clusters` are the documents, where there are several and some are there more than once. `notes` say how many
-        samples agree with the log's own accuracy; where more than a tenth does not, the target was
-        misread and that is an error.
+        `clusters` are the documents, if there are several and some occur more than once. `notes` say how many samples
+        agree with the accuracy in the log; if more than a tenth disagree, the target was misread, which is an error.
 
     References
     ----------
@@ -250,11 +250,11 @@ def _in_words(normalise: Normalise) -> str:
     return {"none": "", "length": " per character", "bytes": " per byte"}[normalise]
 
 
-# --- what is in a record ----------------------------------------------------------------------------------------------
+# --- records ----------------------------------------------------------------------------------------------------------
 
 
 def _of_one_filter(path: Path, asked: str | None, normalise: Normalise) -> tuple[list[Sample], list[str]]:
-    """The samples of one filter; of the others it is said that they are there."""
+    """Return the samples of one filter, and a note about other filters in the log."""
     samples: list[Sample] = []
     found: Counter[str] = Counter()
     for row, record in enumerate(records(path)):
@@ -266,7 +266,7 @@ def _of_one_filter(path: Path, asked: str | None, normalise: Normalise) -> tuple
         raise InputError(f"{path}: there is no filter {asked!r}; there are {', '.join(map(repr, found))}")
     taken = next(iter(found)) if asked is None else asked
     others = [f"{name!r} ({n:,} lines)" for name, n in found.items() if name != taken]
-    return samples, [f"The log has several filters: {taken!r} was taken, not {', '.join(others)}."] if others else []
+    return samples, [f"The log has several filters: {taken!r} was used, not {', '.join(others)}."] if others else []
 
 
 def _sample(path: Path, row: int, record: Record, normalise: Normalise) -> Sample:
@@ -283,18 +283,18 @@ def _sample(path: Path, row: int, record: Record, normalise: Normalise) -> Sampl
     above = next((number for number in numbers if number > HIGHEST_LOG_LIKELIHOOD), None)
     if above is not None:
         raise InputError(
-            f"{where}: a log-likelihood is at most 0, got {above:g}; are these losses? Then write them with a minus"
+            f"{where}: a log-likelihood is at most 0, got {above:g}; if these are losses, change their sign"
         )
     texts = _continuations(values.get("arguments"))
-    if "acc_mutual_info" in values and len(numbers) % 2 == 0:  # the second half is without the question
+    if "acc_mutual_info" in values and len(numbers) % 2 == 0:  # the second half is conditioned on no question
         numbers, texts = numbers[: len(numbers) // 2], texts[: len(numbers) // 2]
     if len(numbers) < 2:
-        raise InputError(f"{where}: there is one log-likelihood, and no choice between several to be sure of")
+        raise InputError(f"{where}: there is only one log-likelihood, so there is no choice between several")
     if len(texts) != len(numbers):
         texts = []
     if normalise != "none" and not (texts and all(texts)):
         raise InputError(
-            "{where}: {normalise=} needs the texts of the choices, and arguments has none",
+            "{where}: {normalise=} needs the texts of the choices, but the field arguments has none",
             where=where,
             normalise=normalise,
         )
@@ -306,7 +306,7 @@ def _sample(path: Path, row: int, record: Record, normalise: Normalise) -> Sampl
 
 
 def _log_likelihood(answer: Any) -> float | None:
-    """Of a pair of log-likelihood and is-greedy; None for anything else."""
+    """Return the first entry of a pair (log-likelihood, is-greedy); None for anything else."""
     while isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], list):
         answer = answer[0]
     if not isinstance(answer, list) or len(answer) != 2 or str(answer[1]).lower() not in _GREEDY_MARKS:
@@ -327,9 +327,9 @@ def _number(value: Any) -> float | None:
 
 
 def _continuations(arguments: Any) -> list[str]:
-    """The text of each choice, without the space that joins it to the question; empty where there is none."""
+    """Return the text of each choice, without the space that joins it to the question; "" if it has none."""
     if isinstance(arguments, dict):
-        # gen_args_10 comes before gen_args_2 in a log whose keys were sorted
+        # If the keys of a log were sorted as text, gen_args_10 comes before gen_args_2.
         places = {name: name.removeprefix("gen_args_") for name in arguments}
         if all(place.isdecimal() for place in places.values()):
             arguments = {name: arguments[name] for name in sorted(arguments, key=lambda name: int(places[name]))}
@@ -358,13 +358,13 @@ def _predictions(
     reading: str | None,
     normalise: Normalise,
 ) -> tuple[Predictions, list[str]]:
-    """A matrix where that can be, pairs otherwise; and why."""
+    """Return a matrix if possible, otherwise pairs, and notes that say why."""
     sizes = Counter(len(p) for p in probabilities)
     notes = []
     if normalise != "none":
         notes.append(
-            f"Log-likelihoods were divided by the {'characters' if normalise == 'length' else 'bytes'} of each choice "
-            "first. That picks a choice; it makes no probabilities that the model stated."
+            f"Log-likelihoods were divided by the number of {'characters' if normalise == 'length' else 'bytes'} of "
+            "each choice first. The results help to pick a choice, but are not the model's own probabilities."
         )
     one_right = all(target is not None and len(target) == 1 for target in targets)
     if one_right and len(sizes) == 1:
@@ -380,7 +380,9 @@ def _predictions(
         why = "some questions have several right choices"
     else:
         why = f"questions have {min(sizes)} to {max(sizes)} choices"
-    notes.append(f"Audited are pairs of the likeliest choice's probability and whether it is right: {why}.")
+    notes.append(
+        f"This audit is of the probability of the likeliest choice and whether that choice is right, because {why}."
+    )
     best = [int(np.argmax(p)) for p in probabilities]
     right = [
         sample.accuracy == 1 if target is None else place in target

@@ -1,4 +1,4 @@
-"""Records of a JSON lines file, one at a time, with the numbers of their lines."""
+"""Read the records of a JSON lines file one at a time, with their line numbers."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from believable.readers.formats.base import GZIP
 
 
 class Record(NamedTuple):
-    """An object of a file, and where it is: "line 3", or "entry 3" of an array."""
+    """An object in a file, and its place: "line 3", or "entry 3" of an array."""
 
     where: str
     values: dict[str, Any]
 
 
 def records(path: str | os.PathLike[str]) -> Iterator[Record]:
-    """The objects of a file, in order.
+    """Yield the objects of a file, in order.
 
-    One per line; or one array of them, as some programs write into files called .jsonl. Blank lines are skipped, gzip
-    is taken as well. What is no object raises an `InputError` with the file and the line.
+    There is one per line, or a single array of them, which some programs write into files called .jsonl. Blank lines
+    are skipped, and the file may be compressed with gzip. Anything that is not an object raises an `InputError` with
+    the file and the line.
     """
     path = Path(path)
     if not path.is_file():
@@ -44,7 +45,7 @@ def records(path: str | os.PathLike[str]) -> Iterator[Record]:
                 some = True
                 yield Record(f"line {number}", _object(path, number, text))
     except (UnicodeDecodeError, EOFError, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is not a text file in UTF-8 (or a whole gzip of one): {error}") from error
+        raise InputError(f"{path} is not a UTF-8 text file, nor a complete gzip file of one: {error}") from error
     if not some:
         raise InputError(f"{path} is empty")
 
@@ -74,7 +75,7 @@ def _array(path: Path, text: str) -> Iterator[Record]:
     try:
         values = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise InputError(f"{path} begins with [ but is no array in JSON: {error}") from error
+        raise InputError(f"{path} begins with [ but is not a JSON array: {error}") from error
     if not values:
         raise InputError(f"{path} is empty")
     for number, entry in enumerate(values, 1):

@@ -1,7 +1,7 @@
-"""A reranker's scores and the judgements of its documents, as predictions that can be audited.
+"""Read a reranker's scores and the judgements of its documents as predictions.
 
-A score of a reranker is a probability, a logit, or neither. Which of them is said by the user and never guessed; what
-is neither becomes a probability by a map (`believable.recalibrate.reranking`), and the notes name it.
+The scores of a reranker are probabilities, logits, or neither. The user says which; this is never guessed. Scores that
+are neither become probabilities through a calibration map (`believable.recalibrate.reranking`), which the notes name.
 """
 
 from __future__ import annotations
@@ -48,18 +48,19 @@ def load_run(
     method: str | Recalibrator = "platt",
     random_state: Any = 0,
 ) -> Loaded:
-    """The judged documents of a TREC run as predictions of relevance, in clusters by query.
+    """Read the judged documents of a TREC run as predictions of relevance, clustered by query.
 
-    Each document is a row: its score, and whether its grade is at least `rel`. With scores that are
+    Each document is a row: its score, and whether its grade is at least `rel`. The predicted probability is
 
-    - "probabilities", what is audited is the score, which must lie in [0, 1];
-    - "logits", it is sigmoid(score), one logit per document;
-    - "raw", it is m(score), with m a map that was learnt from the documents of other queries: the queries are dealt
-      into folds, and each fold is mapped by what the others say. The audit is then about scores with such a map.
+    - the score itself, if scores are "probabilities", which must lie in [0, 1];
+    - sigmoid(score), if they are "logits", one per document;
+    - m(score), if they are "raw", where m is a calibration map fitted to other queries: the queries are split into
+      folds, and each fold is recalibrated by a map that was fitted to the others. An audit then judges the recalibrated
+      scores.
 
     With `graded=True` the classes are not relevant (grade 0), relevant (1) and highly relevant (2 and above). One score
-    is no probability for each of three, so there are maps whatever the scores are: m1 for P(grade >= 1) and m2 for
-    P(grade >= 2), learnt as above; m2 is at most m1, and the classes get 1 - m1, m1 - m2 and m2.
+    is not a probability for each of three classes, so calibration maps are always fitted, as above: m1 for
+    P(grade >= 1) and m2 for P(grade >= 2), with m2 at most m1. The classes get 1 - m1, m1 - m2 and m2.
 
     Parameters
     ----------
@@ -70,20 +71,20 @@ def load_run(
     scores : {"probabilities", "logits", "raw"}
         What the scores of the run are; never guessed.
     graded : bool
-        Three classes in place of relevant or not.
+        Use three classes instead of relevant or not.
     unjudged : {"drop", "not relevant"}
-        What becomes of documents without a grade.
+        Leave out documents without a grade, or count them as not relevant.
     method : str or Recalibrator
-        The map, where there is one: "platt" is sigmoid(a score + b); "isotonic", "venn_abers" and "histogram" bend
-        more; "auto" chooses with `select` (not for graded relevance).
+        The recalibrator, if a map is fitted: "platt" is sigmoid(a score + b); "isotonic", "venn_abers" and "histogram"
+        are more flexible; "auto" chooses with `select` (not for graded relevance).
     random_state : None, int or numpy Generator
-        Deals the folds.
+        Random seed for the folds.
 
     Returns
     -------
     Loaded
-        `clusters` are the queries. `scaled` names the map, where there is one. `notes` say which map was learnt from
-        how much, the mean score by grade, and for which documents the answer holds.
+        `clusters` are the queries. `scaled` names the calibration map, if there is one. `notes` say which map was
+        fitted to how many documents, the mean score by grade, and to which documents the results apply.
 
     Examples
     --------
@@ -105,7 +106,7 @@ def load_run(
     if scores == "probabilities":
         _refuse_others(judged, where)
     try:
-        predictions, learnt, method_taken = _predictions(judged, scores, graded, method, random_state)
+        predictions, fitted, method_taken = _predictions(judged, scores, graded, method, random_state)
     except InputError as error:
         raise InputError("{where}: {error}", where=where, error=error) from error
     relevance = "grades as classes" if graded else f"relevant from grade {rel}"
@@ -115,7 +116,7 @@ def load_run(
         taken=f"scores of {where} as {_kind_in_words(scores)}, {relevance} in {Path(qrels).name}, clusters by query",
         clusters=judged.queries,
         dropped=judged.dropped,
-        notes=(*learnt, _means_by_grade(judged), *_coverage(judged)),
+        notes=(*fitted, _means_by_grade(judged), *_coverage(judged)),
         raw=judged.scores if scores == "logits" and not graded else None,
         scaled=f"after {_method_in_words(method_taken)}" if method_taken else "",
     )
@@ -128,9 +129,9 @@ def _kind_in_words(scores: ScoreKind) -> str:
 def _predictions(
     judged: Judged, scores: ScoreKind, graded: bool, method: str | Recalibrator, random_state: Any
 ) -> tuple[Predictions, tuple[str, ...], str]:
-    """The scores as they are where they are probabilities or logits of relevance, else mapped; and how, in notes.
+    """Return the predictions, notes on how they were recalibrated, and the alias of the recalibrator.
 
-    Last comes the alias of the recalibrator; "" where there is none.
+    Probabilities and logits of relevance are not recalibrated; then there are no notes and the alias is "".
     """
     if not graded and scores != "raw":
         return Predictions(judged.scores, judged.relevant, from_logits=scores == "logits"), (), ""
@@ -151,7 +152,7 @@ def _refuse_others(judged: Judged, where: str) -> None:
     if len(outside):
         k = int(outside[0])
         raise InputError(
-            "{where}: as probabilities the scores must lie in [0, 1], got {got:g} for document {document!r} of query "
+            "{where}: scores that are probabilities must lie in [0, 1], got {got:g} for document {document!r} of query "
             "{query!r}",
             where=where,
             got=judged.scores[k],
@@ -161,7 +162,7 @@ def _refuse_others(judged: Judged, where: str) -> None:
         )
 
 
-# --- what else a search team wants to know ----------------------------------------------------------------------------
+# --- notes for search teams -------------------------------------------------------------------------------------------
 
 
 def _means_by_grade(judged: Judged) -> str:
@@ -175,7 +176,7 @@ def _means_by_grade(judged: Judged) -> str:
     note = f"Mean score by grade, as in the run: {'; '.join(parts)}."
     relevant = judged.relevant
     if relevant.any() and not relevant.all() and judged.scores[relevant].mean() < judged.scores[~relevant].mean():
-        note += " Relevant documents score lower than others on average: are these distances?"
+        note += " Relevant documents score lower on average than the others: are these distances?"
     return note
 
 
@@ -184,18 +185,18 @@ def _coverage(judged: Judged) -> list[str]:
     if judged.taken_as_not_relevant and judged.unjudged:
         share = 100 * judged.unjudged / len(judged)
         notes.append(
-            f"{judged.unjudged:,} documents ({share:.3g} %) have no judgement and were taken as not relevant: where "
+            f"{judged.unjudged:,} documents ({share:.3g} %) have no judgement and were counted as not relevant: if "
             "some are relevant, the scores look too high."
         )
     else:
         notes.append(
-            "This holds for judged documents. People judge what some system ranked high, down to some depth, so others "
-            "may be relevant less often than their scores say."
+            "The results apply to judged documents. People usually judge only documents that some system ranked high, "
+            "so others may be relevant less often than their scores say."
         )
     if judged.empty_queries or judged.unknown_queries:
         notes.append(
-            f"Of the queries in the run {judged.unknown_queries:,} have no judgements, and {judged.empty_queries:,} "
-            "more none of a document that was retrieved."
+            f"Of the queries in the run, {judged.unknown_queries:,} have no judgements, and {judged.empty_queries:,} "
+            "more have none of a retrieved document."
         )
     if judged.absent_queries or judged.not_retrieved:
         notes.append(

@@ -1,4 +1,4 @@
-"""TREC runs and relevance judgements: what a search system ranked, and what people said of it."""
+"""Read TREC runs (the ranking of a search system) and relevance judgements (qrels)."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ DOCUMENT_KEY = ["query", "document"]
 
 
 def read_run(path: str | os.PathLike[str]) -> polars.DataFrame:
-    """A TREC run: lines of query, Q0, document, rank, score and tag.
+    """Read a TREC run: lines of query, Q0, document, rank, score and tag.
 
     Fields are separated by spaces or tabs; the file may be compressed with gzip; the tag may be missing. Blank lines
-    are skipped. Queries and documents are names, so "1" and "01" are two. Scores must be finite, and a document may be
-    ranked once for each query.
+    are skipped. Queries and documents are names, so "1" and "01" are different. Scores must be finite, and a document
+    may occur only once per query.
 
     Returns
     -------
@@ -62,11 +62,15 @@ def read_run(path: str | os.PathLike[str]) -> polars.DataFrame:
         frame,
         pl.col("tag").is_null() & ~pl.col("q0").str.to_uppercase().is_in(["Q0", "0"]),
         "text",
-        f"of six fields one is missing, and it does not seem to be the tag; expected {RUN_FIELDS}",
+        f"one of six fields is missing, and it does not seem to be the tag; expected {RUN_FIELDS}",
     )
-    # A field too many or too few moves the others, and a rank would pass for a score.
+    # An additional or missing field shifts the others, so that a rank could be read as a score.
     _refuse_first(
-        path, frame, ~pl.col("rank").str.contains(r"^-?\d+$"), "text", f"the rank is no number; expected {RUN_FIELDS}"
+        path,
+        frame,
+        ~pl.col("rank").str.contains(r"^-?\d+$"),
+        "text",
+        f"the rank is not a whole number; expected {RUN_FIELDS}",
     )
     frame = frame.with_columns(pl.col("score").alias("given"), pl.col("score").cast(pl.Float64, strict=False))
     _refuse_first(path, frame, ~pl.col("score").is_finite().fill_null(False), "given", "the score must be a number")
@@ -75,9 +79,9 @@ def read_run(path: str | os.PathLike[str]) -> polars.DataFrame:
 
 
 def is_run(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a TREC run: by its name, .run or .trec, or by the fields of its first line.
+    """Return whether a file is a TREC run, by its ending (.run or .trec) or the fields of its first line.
 
-    False for a name that says another format, and for a file that cannot be read: that is for its reader to say.
+    False for endings of other formats, and for a file that cannot be read, so that its reader raises the error.
 
     Examples
     --------
@@ -103,11 +107,10 @@ def is_run(path: str | os.PathLike[str]) -> bool:
 
 
 def read_qrels(path: str | os.PathLike[str]) -> polars.DataFrame:
-    """Relevance judgements: lines of query, 0, document and grade, or of query, document and grade.
+    """Read relevance judgements: lines of query, 0, document and grade, or of query, document and grade.
 
-    Grades are whole numbers; those below 0 stand for spam or "cannot tell" and are kept here. Three fields on every
-    line (as BEIR has them, with a header or without) leave out the second. The same judgement twice counts once; two
-    that differ are an error.
+    Grades are whole numbers; those below 0 stand for spam or "cannot tell" and are kept here. Lines of three fields
+    are those of BEIR, with or without a header. A repeated judgement counts once; two that differ are an error.
 
     Returns
     -------
@@ -146,25 +149,27 @@ class Judged:
     Attributes
     ----------
     scores : ndarray
-        As the run has them.
+        The scores in the run.
     grades : ndarray of int
-        0 and above.
+        The grades, 0 and above.
     queries, documents : ndarray of object
+        The query and the document of each row.
     relevant : ndarray of bool
-        The grade is at least `rel`.
+        Whether the grade is at least `rel`.
     rel : int
+        The lowest grade that counts as relevant.
     unjudged : int
-        Documents of the run without a grade, of queries that have judgements: left out, or taken as not relevant.
+        Documents of the run without a grade, of queries that have judgements.
     taken_as_not_relevant : bool
-        Which of the two.
+        Whether unjudged documents count as not relevant; otherwise they are left out.
     negative : int
         Documents whose grade is below 0; left out.
     of_unknown_queries : int
-        Documents of queries without any judgement; left out in any case.
+        Documents of queries without any judgement; always left out.
     unknown_queries : int
         Queries of the run without any judgement.
     empty_queries : int
-        Queries of the run with judgements, but none of a document that is left.
+        Queries of the run with judgements, but without any document that was kept.
     absent_queries : int
         Judged queries that are not in the run.
     not_retrieved : int
@@ -191,7 +196,7 @@ class Judged:
 
     @property
     def n_queries(self) -> int:
-        """Queries with at least one document that is left."""
+        """The number of queries with at least one document."""
         return len(set(self.queries.tolist()))
 
     @property
@@ -210,7 +215,7 @@ class Judged:
             f"(grade {self.rel} or above)"
         ]
         if self.taken_as_not_relevant and self.unjudged:
-            parts.append(f"{self.unjudged:,} of them unjudged and taken as not relevant")
+            parts.append(f"{self.unjudged:,} of them unjudged and counted as not relevant")
         parts += [f"{n:,} left out: {reason}" for reason, n in self.dropped.items()]
         return "; ".join(parts)
 
@@ -225,13 +230,13 @@ def judge(run: polars.DataFrame, qrels: polars.DataFrame, *, rel: int = 1, unjud
     rel : int
         The lowest grade that counts as relevant.
     unjudged : {"drop", "not relevant"}
-        Documents without a grade are left out and counted; or taken as grade 0, as evaluation by rank usually does.
-        Documents of queries without any judgement are left out either way.
+        Documents without a grade are left out and counted, or get grade 0, as is usual for ranking metrics. Documents
+        of queries without any judgement are always left out.
 
     Returns
     -------
     Judged
-        In the order of the run.
+        The judged documents, in the order of the run.
 
     Examples
     --------
@@ -284,7 +289,7 @@ def judge(run: polars.DataFrame, qrels: polars.DataFrame, *, rel: int = 1, unjud
 
 
 def _refuse_grade(qrels: polars.DataFrame, rel: int) -> None:
-    """Where no document at all is that relevant, every score would be wrong."""
+    """Raise if no judged document has a grade of at least `rel`."""
     grades = qrels["grade"].to_numpy()
     if grades.max() < rel:
         there = (
@@ -297,7 +302,7 @@ def _refuse_grade(qrels: polars.DataFrame, rel: int) -> None:
 
 
 def _lines(path: str | os.PathLike[str]) -> polars.DataFrame:
-    """The lines of a text file that are not blank, with their numbers from 1."""
+    """Return the lines of a text file that are not blank, with their numbers from 1."""
     try:
         import polars as pl
     except ImportError as error:
@@ -309,7 +314,7 @@ def _lines(path: str | os.PathLike[str]) -> polars.DataFrame:
     try:
         text = (gzip.decompress(data) if data.startswith(GZIP) else data).decode("utf-8-sig")
     except (UnicodeDecodeError, EOFError, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is not a text file in UTF-8 (or a whole gzip of one): {error}") from error
+        raise InputError(f"{path} is not a UTF-8 text file, nor a complete gzip file of one: {error}") from error
     frame = pl.DataFrame({"text": [text]}).select(pl.col("text").str.split("\n").explode())
     frame = frame.with_row_index("line", offset=1).filter(pl.col("text").str.contains(r"\S"))
     if not frame.height:
@@ -322,7 +327,7 @@ def _words(n: int) -> str:
 
 
 def _fields(lines: polars.DataFrame, names: tuple[str, ...], pattern: str) -> polars.DataFrame:
-    """A column of text per field; null in every one where a line does not fit."""
+    """Return the fields as columns of text; all are null in a line that does not match the pattern."""
     import polars as pl
 
     groups = pl.col("text").str.extract_groups(pattern).struct.rename_fields(list(names)).alias("fields")
@@ -337,7 +342,7 @@ def _refuse_first(
     sentence: str,
     hint: Callable[[str], str] = lambda text: "",
 ) -> None:
-    """Raise at the first bad line: which, what was expected, what is there."""
+    """Raise at the first bad line, with its number, what was expected and what it contains."""
     found = frame.filter(bad).head(1)
     if found.height:
         line, text = found["line"][0], str(found[shown][0]).strip()
@@ -354,7 +359,7 @@ def _refuse_first(
 def _refuse_repeats(
     path: str | os.PathLike[str], frame: polars.DataFrame, sentence: str, shown: str | None = None
 ) -> None:
-    """Raise at the first query and document that are there twice: which, and both lines."""
+    """Raise at the first query and document that occur twice, with both lines."""
     import polars as pl
 
     again = frame.filter(~pl.struct(DOCUMENT_KEY).is_first_distinct()).head(1)

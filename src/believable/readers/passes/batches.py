@@ -1,4 +1,4 @@
-"""The rows of a large table in batches: always the same rows in the same batch, whoever reads them and when."""
+"""Split the rows of a large table into batches, which depend only on the files and the batch size."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from believable.readers.passes.parts import FilePart, Parts, readable
 if TYPE_CHECKING:
     import polars
 
-SCORES_PER_BATCH = 4_000_000  # enough that adding up the cells of a batch takes no time beside counting
+SCORES_PER_BATCH = 4_000_000  # so many that adding the cells of a batch takes little time compared with counting
 ROWS_OF_FIRST_BATCH = 65_536
-_ONE_AT_A_TIME = Lock()  # reading takes no time beside counting, but a large row group takes memory each time
+_ONE_AT_A_TIME = Lock()  # reading is fast compared with counting, but each large row group takes memory
 
 
 class FilePiece(NamedTuple):
@@ -34,11 +34,12 @@ class FilePiece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RowBatch:
-    """Rows that are read and counted together: a stretch of a large file, or several small files.
+    """Rows that are read and counted together: a part of a large file, or several small files.
 
     Attributes
     ----------
     pieces : tuple of FilePiece
+        The parts of files that the batch consists of.
     """
 
     pieces: tuple[FilePiece, ...]
@@ -61,7 +62,7 @@ class RowBatch:
         return frames[0] if len(frames) == 1 else _one_below_the_other(frames)
 
     def place(self, row: int) -> tuple[str, int]:
-        """The file of a row of the batch, and its row there."""
+        """Return the file that a row of the batch comes from, and its row there."""
         ends = list(accumulate(piece.rows for piece in self.pieces))
         k = bisect_right(ends, row)
         piece = self.pieces[k]
@@ -69,7 +70,7 @@ class RowBatch:
 
     @contextmanager
     def said_of(self, columns: Columns | None = None, rows: Ints | None = None) -> Iterator[None]:
-        """Errors in the words of files: which one, which columns, which row; `rows` are those of the batch left."""
+        """Reword errors for files: add the file, the columns and the row; `rows` are those not left out."""
         try:
             yield
         except InputError as error:
@@ -87,9 +88,9 @@ class RowBatch:
 
 
 def batches_of(parts: Parts, size: int, start: int = 0) -> Iterator[RowBatch]:
-    """Batches of `size` rows, in the order of the files, from row `start` of the whole table on.
+    """Yield batches of `size` rows, in the order of the files, from row `start` of the whole table.
 
-    The very first has few rows: the others wait until it has said what the columns hold.
+    The very first batch is small, because the others wait for it: it shows what the columns contain.
     """
     waiting: list[FilePiece] = []
     held = 0 if start else size - min(size, ROWS_OF_FIRST_BATCH)
@@ -108,7 +109,10 @@ def batches_of(parts: Parts, size: int, start: int = 0) -> Iterator[RowBatch]:
 
 
 def spread_over(parts: Parts, names: Sequence[str], rows: int, stretches: int) -> polars.DataFrame:
-    """About so many rows, in stretches evenly over the table and at least one in every file; all, if it is small."""
+    """Read about `rows` rows, in stretches spread evenly over the table and at least one per file.
+
+    All rows are read if there are no more than that.
+    """
     if parts.rows <= rows:
         return RowBatch(tuple(FilePiece(part, 0, part.rows) for part in parts.files if part.rows)).read(names)
     pieces: list[FilePiece] = []
@@ -121,7 +125,7 @@ def spread_over(parts: Parts, names: Sequence[str], rows: int, stretches: int) -
 
 
 def _one_below_the_other(frames: Sequence[polars.DataFrame]) -> polars.DataFrame:
-    """Integers of different sizes, and text beside categories, were found to mean the same before."""
+    """Concatenate frames; integers of different sizes, and text and categories, were checked to be compatible."""
     import polars
 
     text = polars.selectors.categorical() | polars.selectors.enum()

@@ -1,4 +1,4 @@
-"""The state of a long pass, in a file: what was counted so far, of which rows, and what was asked."""
+"""Save the state of a long pass in a file: what was counted, how many rows are done, and the settings."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ from believable.stats.saved import FILE_MAGIC, check_beginning, pack, unpack
 
 CHECKPOINT_SCHEMA = "believable.Checkpoint"
 CHECKPOINT_VERSION = 1
-PREVIOUS_ENDING = ".previous"  # the one before: a file can be damaged from outside, and hours are worth a second copy
+PREVIOUS_ENDING = ".previous"  # a second copy, because a damaged file could cost hours of work
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far a pass has come.
+    """The state of a pass.
 
     Attributes
     ----------
     rows : int
-        Rows of the table that are done, from its beginning.
+        Number of rows that are done, from the beginning of the table.
     summary : Summary or None
-        Of those rows; None where all of them were left out.
+        The summary of those rows; None if all of them were left out.
     dropped : dict of str to int
+        Number of rows that were left out, by reason.
     seen : FirstRows or None
+        What the columns contain, according to the first rows.
     """
 
     rows: int = 0
@@ -42,21 +44,21 @@ class State:
 
     @property
     def result(self) -> Summary | None:
-        """The summary, with what was left out."""
+        """The summary, with the counts of rows left out."""
         return None if self.summary is None else replace(self.summary, dropped=dict(self.dropped))
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A file that holds the state of one certain pass.
+    """A file with the state of one pass.
 
     Attributes
     ----------
     path : Path
     files : list
-        Of each file of the table: name, rows, size, and when it was last changed.
+        Name, number of rows, size and time of last change of each file of the table.
     asked : dict of str to str
-        What was asked, as text.
+        The settings of the pass, as text.
     """
 
     path: Path
@@ -65,7 +67,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str], parts: Parts, asked: Mapping[str, Any]) -> Checkpoint:
-        """The checkpoint of a pass over these files."""
+        """Return the checkpoint of a pass over these files."""
         given, target = os.fspath(path), Path(path).resolve()
         if target.is_dir():
             raise InputError(f"{given} is a folder: name a file for the checkpoint")
@@ -73,7 +75,7 @@ class Checkpoint:
             raise InputError(f"{given} cannot be written: there is no folder {target.parent}")
         inputs = [os.path.realpath(part.path) for part in parts.files]
         if str(target) in inputs:
-            raise InputError(f"{given} is what is read: choose another name for the checkpoint")
+            raise InputError(f"{given} is an input file: choose another name for the checkpoint")
         root = os.path.commonpath([os.path.dirname(one) for one in inputs])
         files = [
             [os.path.relpath(one, root), part.rows, part.size, part.mtime]
@@ -82,14 +84,15 @@ class Checkpoint:
         made = cls(Path(given), files, {name: repr(value) for name, value in asked.items()})
         if _is_foreign(made._previous):
             raise InputError(
-                f"{made._previous} is no checkpoint, and the one before {given} is kept there: choose another name"
+                f"{made._previous} is not a checkpoint, but a backup of {given} would be written there: choose another "
+                "name"
             )
         return made
 
     # --- writing ---
 
     def save(self, state: State) -> None:
-        """Write the state, whole or not at all; the one before stays beside it."""
+        """Write the state, completely or not at all; the previous one is kept as a backup."""
         form = {
             "schema": CHECKPOINT_SCHEMA,
             "version": CHECKPOINT_VERSION,
@@ -114,7 +117,7 @@ class Checkpoint:
         return target.with_name(target.name + PREVIOUS_ENDING)
 
     def _keep_previous(self) -> None:
-        """A second name for the present file; at no moment is there none."""
+        """Give the current file a second name, without a moment in which there is no backup."""
         target, beside = self.path.resolve(), name_beside(self._previous)
         if not target.is_file():
             return
@@ -122,7 +125,7 @@ class Checkpoint:
         try:
             try:
                 os.link(target, beside)
-            except OSError:  # not every disk has links
+            except OSError:  # not every file system has links
                 shutil.copyfile(target, beside)
             os.replace(beside, self._previous)
         finally:
@@ -131,10 +134,10 @@ class Checkpoint:
     # --- reading ---
 
     def resume(self) -> tuple[State, list[str]]:
-        """Where to go on, and what there is to say about it; an error where that would mix two things.
+        """Return the state to continue from, and notes about it.
 
-        Without a file the pass begins at the first row. A file that is damaged is left aside: the one before it counts,
-        or else the pass begins anew. One that is no checkpoint, or of other files or questions, is an error.
+        Without a file, the pass starts at the first row. If the file is damaged, the backup is used, or else the pass
+        starts over. A file that is not a checkpoint, or that belongs to other files or settings, is an error.
         """
         target = self.path.resolve()
         if not target.exists():
@@ -145,7 +148,7 @@ class Checkpoint:
             why = str(error)
         else:
             return state, [
-                f"{self.path}: {state.rows:,} of {self._total:,} rows were done before"
+                f"{self.path}: {state.rows:,} of {self._total:,} rows were already counted"
             ] if state.rows else []
         if self._previous.is_file():
             try:
@@ -153,10 +156,8 @@ class Checkpoint:
             except Damaged:
                 pass
             else:
-                return state, [
-                    f"{why}; the one before it is whole: going on from {state.rows:,} of {self._total:,} rows"
-                ]
-        return State(), [f"{why}, and there is none before it: beginning anew"]
+                return state, [f"{why}; the backup is intact: continuing from {state.rows:,} of {self._total:,} rows"]
+        return State(), [f"{why}, and there is no backup: starting over"]
 
     @property
     def _total(self) -> int:
@@ -168,13 +169,13 @@ class Checkpoint:
         return _state_of(form, self.path)
 
     def _refuse_other(self, form: Mapping[str, Any]) -> None:
-        """An error where the checkpoint belongs to another pass."""
-        what_to_do = "name another checkpoint, or delete this one to begin anew"
+        """Raise if the checkpoint belongs to another pass."""
+        what_to_do = "name another checkpoint, or delete this one to start over"
         for name in sorted({*self.asked, *form["asked"]}):
             then, now = form["asked"].get(name, "None"), self.asked.get(name, "None")
             if then != now:
                 raise InputError(
-                    "{file} is of a pass with {argument}={then}, and now it is {now}: {what_to_do}",
+                    "{file} belongs to a pass with {argument}={then}, but now it is {now}: {what_to_do}",
                     argument=name,
                     file=self.path,
                     then=then,
@@ -190,18 +191,18 @@ class Checkpoint:
 
 
 class Damaged(Exception):
-    """A checkpoint that was whole once."""
+    """The file is a checkpoint, but it is damaged."""
 
 
 def read_checkpoint(path: Path, called: Path | None = None) -> dict[str, Any]:
-    """The dictionary of a checkpoint, checked; `Damaged` where it is not whole, `InputError` where it is none."""
+    """Return the dictionary in a checkpoint; raise `Damaged` if it is damaged, `InputError` if it is not one."""
     called = path if called is None else called
     try:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{called} cannot be read: {error.strerror or error}") from error
     if not data.startswith(FILE_MAGIC[: len(data)]):
-        raise InputError(f"{called} is no checkpoint, but something else: name another file for the checkpoint")
+        raise InputError(f"{called} is not a checkpoint: name another file for the checkpoint")
     if len(data) >= 64:
         try:
             check_beginning(data, str(called))
@@ -214,9 +215,9 @@ def read_checkpoint(path: Path, called: Path | None = None) -> dict[str, Any]:
         raise Damaged(f"the checkpoint {called} {what}") from error
     if form.get("schema") != CHECKPOINT_SCHEMA:
         what = str(form.get("schema")).removeprefix("believable.")
-        raise InputError(f"{called} is a saved {what}, no checkpoint: name another file for the checkpoint")
+        raise InputError(f"{called} is a saved {what}, not a checkpoint: name another file for the checkpoint")
     if form.get("version") != CHECKPOINT_VERSION:
-        raise InputError(f"{called} was written by another version of this program: delete it to begin anew")
+        raise InputError(f"{called} was written by another version of this program: delete it to start over")
     return form
 
 
@@ -234,11 +235,12 @@ def _state_of(form: Mapping[str, Any], called: Path) -> State:
 
 
 def load_summary(path: str | os.PathLike[str]) -> Summary:
-    """The `Summary` in a file that `Summary.save` wrote, or in the checkpoint of a pass that has ended.
+    """Read the `Summary` in a file that `Summary.save` wrote, or in the checkpoint of a completed pass.
 
     Parameters
     ----------
     path : path
+        The file.
 
     Returns
     -------
@@ -253,16 +255,16 @@ def load_summary(path: str | os.PathLike[str]) -> Summary:
     state = _state_of(form, path)
     if state.rows < form["of"]:
         raise InputError(
-            f"{path} is the checkpoint of a pass that has not ended: {state.rows:,} of {form['of']:,} rows are done; "
-            "run the same command again to go on"
+            f"{path} is the checkpoint of an incomplete pass: {state.rows:,} of {form['of']:,} rows are done; run the "
+            "same command again to continue"
         )
     if state.result is None:
-        raise InputError(f"{path}: no row was left to count")
+        raise InputError(f"{path}: all rows were left out, so there is nothing to measure")
     return state.result
 
 
 def _is_foreign(path: Path) -> bool:
-    """Whether there is something here that was never a checkpoint, not even half of one."""
+    """Return whether the path exists and is not a checkpoint, not even a damaged one."""
     if not path.is_file():
         return path.exists()
     with path.open("rb") as file:
@@ -271,9 +273,9 @@ def _is_foreign(path: Path) -> bool:
 
 
 def is_saved(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as saved statistics and checkpoints do, whatever it is called."""
+    """Return whether a file begins like saved statistics and checkpoints, whatever its name."""
     try:
-        if not os.path.isfile(path):  # what is read from a pipe is gone
+        if not os.path.isfile(path):  # a pipe can be read only once
             return False
         with open(path, "rb") as file:
             return file.read(len(FILE_MAGIC)) == FILE_MAGIC

@@ -1,4 +1,4 @@
-"""From a batch of rows to its `Summary`: what the columns mean, which rows count, and their sums."""
+"""Count a batch of rows: interpret its columns, leave out rows, and return a `Summary`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CountSettings:
-    """What every batch is read as, and what is counted of it; see `summarize_files`."""
+    """How every batch is read, and what is counted; see `summarize_files`."""
 
     columns: Columns
     means: Interpretation
@@ -45,20 +45,20 @@ class CountSettings:
 
 @dataclass(frozen=True, slots=True)
 class FirstRows:
-    """What the first rows turned out to be, and all others must be too.
+    """What the columns contain in the first rows; all other rows must agree.
 
     Attributes
     ----------
     meaning : str
-        "" for probabilities, "logits" or "percentages".
+        The scale of the scores: "" for probabilities, "logits" or "percentages".
     text : bool
-        Labels are text.
+        Whether labels are text.
     words : tuple of str
-        Some of the labels, for a sentence about them.
+        Some of the labels, for messages.
     n_classes : int
-        0 for one score per row, else how many.
+        Number of scores per row if they are a matrix; 0 for one score per row.
     other : str
-        The label that is not positive, where the positive one was named; "" where none was met.
+        The label that counts as 0, if the positive one was named; "" if it has not occurred yet.
     """
 
     meaning: str
@@ -68,11 +68,11 @@ class FirstRows:
     other: str = ""
 
     def refuse_other(self, here: FirstRows, columns: Columns) -> None:
-        """An error where these rows are something else than the first ones were."""
+        """Raise if these rows differ from the first ones."""
         if self.meaning != here.meaning:
             with_sign, without = ("in these rows", "before") if here.meaning else ("before", "in these rows")
             raise InputError(
-                "column {column!r} has percent signs {with_sign} and none {without}",
+                "column {column!r} has percent signs {with_sign} but none {without}",
                 column=columns.prob[0],
                 with_sign=with_sign,
                 without=without,
@@ -81,11 +81,11 @@ class FirstRows:
         if self.text != here.text:
             first, now = ("text", "numbers") if self.text else ("numbers", "text")
             raise InputError(
-                f"column {columns.label!r} holds {now} ({in_a_list(here.words, 3)}) where it held {first} before"
+                f"column {columns.label!r} has {now} ({in_a_list(here.words, 3)}), but it had {first} before"
             )
         if self.n_classes != here.n_classes:
             raise InputError(
-                "lists in column {column!r} must have one length, got {got} at {row} and {before} before",
+                "lists in column {column!r} must have the same length, got {got} at {row} and {before} before",
                 column=columns.prob[0],
                 got=here.n_classes,
                 row=0,
@@ -95,7 +95,7 @@ class FirstRows:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A batch that was counted; no summary where no row is left."""
+    """A batch that was counted; the summary is None if all rows were left out."""
 
     rows: int
     summary: Summary | None
@@ -106,7 +106,7 @@ class Counted:
 def count_batch(
     batch: RowBatch, settings: CountSettings, rules: Mapping[str, LevelRule], seen: FirstRows | None
 ) -> Counted:
-    """Read a batch and count it; an error names the file, the columns and the row."""
+    """Read and count a batch; errors name the file, the columns and the row."""
     columns = settings.columns
     frame = batch.read(columns.names)
     with batch.said_of(columns):
@@ -126,14 +126,14 @@ def count_batch(
             seen.refuse_other(here, columns)
         weights = None if columns.weight is None else cells.array(frame[columns.weight])
         empty = weights is not None and not weights.any()
-        weighing = None if empty else weights  # that all weigh nothing is an error in a table, but not in a batch
+        weighing = None if empty else weights  # weights that are all 0 are an error in a table, but not in a batch
         if settings.means.from_logits:
             predictions = Predictions(scores, labels, sample_weight=weighing, from_logits=True)
         else:
             predictions = Predictions.borrowing(scores, labels, weighing)
         layout = layout_for(predictions, settings)
         n = 0 if empty else len(predictions)
-        summary = Summary.of(predictions, layout) if n else None  # which is where borrowed rows are checked
+        summary = Summary.of(predictions, layout) if n else None  # this also checks borrowed rows
     if weights is not None and n < frame.height:
         dropped["weight 0"] = frame.height - n
         by = by.filter(weights > 0) if rules else by
@@ -146,7 +146,7 @@ def count_batch(
 
 
 def layout_for(predictions: Predictions, settings: CountSettings) -> Layout:
-    """Return what is counted of such predictions."""
+    """Return the layout: what is counted for such predictions."""
     return Layout.of(
         predictions.kind, predictions.n_classes, predictions.score_type, notions=settings.notions, cells=settings.cells
     )
@@ -161,7 +161,7 @@ def _string() -> Any:
 def _rows_with_values(
     frame: polars.DataFrame, columns: Columns, drop_missing: bool
 ) -> tuple[Ints | None, dict[str, int]]:
-    """The rows that lack nothing (None: all of them), and how many lack what."""
+    """Return the rows without missing values (None: all of them), and how many were left out for which reason."""
     left = np.ones(frame.height, bool)
     dropped: dict[str, int] = {}
     for what, names in {"score": columns.prob, "label": (columns.label,), "weight": (columns.weight,)}.items():
@@ -183,14 +183,14 @@ def _rows_with_values(
 
 
 def _is_whole(column: polars.Series) -> bool:
-    """Whether a plain column lacks nothing, found out at once: in most files none does."""
+    """Return whether a plain column has no missing values; a quick check, because most have none."""
     if column.null_count() or column.dtype.is_nested():
         return False
     return not (column.dtype.is_float() and column.is_nan().any())
 
 
 class BatchArrays(NamedTuple):
-    """Scores, labels as numbers, names of the classes, some labels for a sentence, and the label that counts as 0."""
+    """Scores, labels as numbers, names of the classes, some labels for messages, and the label that counts as 0."""
 
     scores: Array
     labels: Array
@@ -213,7 +213,7 @@ def _arrays(frame: polars.DataFrame, settings: CountSettings) -> BatchArrays:
             refuse_text(column.unique().to_list(), columns, 1)
         return BatchArrays(scores, cells.array(column), None, words)
     if settings.means.pos_label is not None:
-        raise InputError("{argument} goes with 1-D predictions", argument="pos_label", hint=Hint.CLASSES_OF_COLUMNS)
+        raise InputError("{argument} is for one score per row", argument="pos_label", hint=Hint.CLASSES_OF_COLUMNS)
     classes = settings.means.classes
     if classes is not None:
         refuse_another_order(columns, classes)
@@ -229,7 +229,10 @@ def _arrays(frame: polars.DataFrame, settings: CountSettings) -> BatchArrays:
 
 
 def _positive(column: polars.Series, means: Interpretation) -> tuple[Array, str]:
-    """1 where the label is the positive one, and the other label; that it never occurs can only be told at the end."""
+    """Return 1 for the positive label and 0 for others, and the other label.
+
+    Whether the positive label occurs at all is known only after the last batch.
+    """
     import polars
 
     if column.dtype == polars.String:
@@ -248,7 +251,7 @@ def _positive(column: polars.Series, means: Interpretation) -> tuple[Array, str]
 
 
 def _codes(column: polars.Series, classes: Sequence[Any]) -> Array:
-    """The position of each label among the classes."""
+    """Return the position of each label among the classes."""
     import polars
 
     text = isinstance(classes[0], str)
@@ -272,7 +275,7 @@ def _codes(column: polars.Series, classes: Sequence[Any]) -> Array:
 
 
 def _counted_classes(column: polars.Series, columns: Columns, classes: Sequence[Any]) -> polars.Series:
-    """Labels by name, where the classes have names and the file counts them."""
+    """Return the names of classes for labels that are numbers, if the classes have names."""
     import polars
 
     found = named(cells.array(column), columns, classes)

@@ -1,4 +1,4 @@
-"""Columns of subgroups of a table too large to look at whole: their levels are chosen from rows spread over it."""
+"""Choose the subgroups of columns in a table that is too large to hold, from rows spread over it."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ OTHER_LEVELS = "other values"
 
 @dataclass(frozen=True, slots=True)
 class LevelRule:
-    """Which level a value belongs to.
+    """A rule that assigns each value of a column to a subgroup.
 
     Attributes
     ----------
     names : tuple of str
-        Of the levels.
+        The names of the subgroups.
     kept : tuple
-        The values that are levels of their own, as `names`; any other is in "other values".
+        The value of each subgroup in `names`; all other values form the subgroup "other values".
     cuts : tuple of float
-        Or: the upper ends of ranges of numbers, as `names` but for the last.
+        For ranges of numbers instead: the upper ends of all ranges in `names` but the last.
     """
 
     names: tuple[str, ...]
@@ -54,11 +54,11 @@ class LevelRule:
     cuts: tuple[float, ...] = ()
 
     def codes(self, column: polars.Series) -> Ints:
-        """The number of each row's level; after the last: other values, then missing ones."""
+        """Return the number of each row's subgroup; after those in `names` come other values, then missing ones."""
         import polars
 
         n, others, missing = len(column), len(self.names), len(self.names) + 1
-        if column.null_count() == n:  # which may have no type either
+        if column.null_count() == n:  # such a column may have no type
             return np.full(n, missing)
         if self.cuts:
             numbers = column.cast(polars.Float64, strict=False)
@@ -71,7 +71,7 @@ class LevelRule:
         return code.zip_with(column.is_not_null(), _all(missing, n)).to_numpy()
 
     def split(self, column: polars.Series, predictions: Predictions, layout: Layout) -> dict[str, Summary]:
-        """The summary of each level that occurs."""
+        """Return the summary of each subgroup that occurs."""
         code = self.codes(column)
         order = np.argsort(code, kind="stable")
         counts = np.bincount(code, minlength=len(self.names) + 2)
@@ -91,7 +91,7 @@ def _all(code: int, n: int) -> polars.Series:
 
 
 def tidy(column: polars.Series) -> polars.Series:
-    """Values as they are compared: text without spaces around, integers of one size."""
+    """Return values as they are compared: text without surrounding spaces, integers of one type."""
     import polars
 
     column = cells.names(column)
@@ -99,11 +99,11 @@ def tidy(column: polars.Series) -> polars.Series:
 
 
 def level_rules(parts: Parts, by: Sequence[str]) -> tuple[dict[str, LevelRule], list[str]]:
-    """A rule for each column, and what was decided, in words.
+    """Return a rule for each column, and notes on what was decided.
 
-    As `as_subgroups`, of about a million rows spread evenly over all files (all rows, if there are no more): up to
-    twelve numbers and up to fifty texts are levels; more numbers are cut at the quarters of those rows; of more texts
-    the fifty with the most rows stay. What those rows do not have is in "other values".
+    The rules are those of `as_subgroups`, for about a million rows spread evenly over all files (all rows of a smaller
+    table): each of up to 12 numbers or 50 texts is a subgroup; more numbers are cut into quarters; of more texts, the
+    50 with the most rows are kept. Values that do not occur in those rows are in "other values".
     """
     import polars
 
@@ -128,7 +128,7 @@ def level_rules(parts: Parts, by: Sequence[str]) -> tuple[dict[str, LevelRule], 
 
 
 def _of_folders(parts: Parts) -> set[str]:
-    """Columns that the names of the folders of all files say, and no file holds."""
+    """Return the columns that come from the names of folders, for all files, and are in no file."""
     import polars
 
     named = set.intersection(*(set(part.folders) for part in parts.files))
@@ -162,14 +162,14 @@ def _rule(name: str, values: polars.Series, weights: polars.Series, where: str) 
         refuse_names_of_rows(name, len(distinct), int(weights.sum()))
         notes = [
             f"column {name} has {len(distinct):,} values{where}: the {MAX_SUBGROUP_LEVELS} with the most rows are "
-            "shown, the others together"
+            "shown, the others are combined"
         ]
     kept = distinct[:MAX_SUBGROUP_LEVELS]
     return LevelRule(tuple(map(str, kept)), kept=tuple(kept)), notes
 
 
 def _series_as_numbers(values: polars.Series) -> Float64s | None:
-    """The column as numbers, or text that spells them; None where it holds anything else."""
+    """Return the column, or text that spells numbers, as numbers; None if it has other values."""
     import polars
 
     if not (values.dtype.is_numeric() or values.dtype == polars.String):
@@ -182,7 +182,7 @@ def _series_as_numbers(values: polars.Series) -> Float64s | None:
 def with_levels(
     summary: Summary, frame: polars.DataFrame, predictions: Predictions, layout: Layout, rules: Mapping[str, LevelRule]
 ) -> Summary:
-    """The summary of a batch, with that of every level of every column."""
+    """Return the summary of a batch with those of all subgroups."""
     within = layout.for_subgroups()
     return replace(
         summary, by={name: rule.split(tidy(frame[name]), predictions, within) for name, rule in rules.items()}

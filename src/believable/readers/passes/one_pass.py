@@ -1,4 +1,4 @@
-"""`summarize_files`: batches counted by several threads, added in their order, with the state kept now and then."""
+"""`summarize_files`: count batches in several threads, add them in order, and save the state from time to time."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from believable.readers.passes.level_rules import ROWS_LOOKED_AT, STRETCHES_LOOK
 from believable.readers.passes.parts import GivenPaths, Parts, find_parts
 from believable.stats import Summary
 
-SECONDS_BETWEEN_CHECKPOINTS = 10.0  # where nothing else is asked
+SECONDS_BETWEEN_CHECKPOINTS = 10.0  # the default
 
 
 @dataclass(frozen=True, slots=True)
 class PassSettings:
-    """The choices of a pass over files; see `summarize_files`, whose arguments they are."""
+    """The arguments of `summarize_files`."""
 
     prob: str | None = None
     prob_prefix: str | None = None
@@ -65,7 +65,7 @@ class PassSettings:
         return ColumnsAsked(*names, by=self.by, logits=self.from_logits)
 
     def counting(self, columns: Columns) -> CountSettings:
-        """Return what every batch is read as, with the columns that were chosen."""
+        """Return how every batch is read, with the columns that were chosen."""
         classes = None if self.classes is None else tuple(self.classes)
         return CountSettings(
             columns,
@@ -85,7 +85,7 @@ def run(
     settings: PassSettings,
     say: Callable[[str], None],
 ) -> State:
-    """Count what is left of the files, and return the state after the last row."""
+    """Count the remaining rows of the files, and return the state after the last row."""
     every, threads = settings.every, settings.threads
     size = _batch_rows(parts, counting.columns, every if kept is not None else None)
     batches = batches_of(parts, size, state.rows)
@@ -106,7 +106,7 @@ def run(
             workers.shutdown(wait=True, cancel_futures=True)
             if kept is not None and state.rows and isinstance(error, KeyboardInterrupt):
                 kept.save(state)
-                say(f"{kept.path} holds {state.rows:,} of {parts.rows:,} rows: run the same again to go on")
+                say(f"{kept.path} has {state.rows:,} of {parts.rows:,} rows: run the same command again to continue")
             raise
     if kept is not None and state.rows > saved:
         kept.save(state)
@@ -121,7 +121,7 @@ def _in_order(
     workers: ThreadPoolExecutor,
     threads: int,
 ) -> Iterator[Counted]:
-    """Batches counted by several threads, handed on in their order; the first rows say what the others must be."""
+    """Count batches in several threads and yield them in order; the first rows decide what the others must be."""
     while seen is None and (batch := next(batches, None)) is not None:
         counted = count_batch(batch, counting, rules, None)
         seen = counted.seen
@@ -140,7 +140,7 @@ def _in_order(
 def _one_of_several(
     batch: RowBatch, counting: CountSettings, rules: Mapping[str, LevelRule], seen: FirstRows | None
 ) -> Counted:
-    """A batch, while others are counted too: its kernels need no threads of their own."""
+    """Count a batch with single-threaded kernels, because other batches are counted at the same time."""
     with _kernels.alone():
         return count_batch(batch, counting, rules, seen)
 
@@ -156,7 +156,7 @@ def _after(state: State, counted: Counted, means: Interpretation) -> State:
 
 
 def _both(before: FirstRows | None, here: FirstRows | None, means: Interpretation) -> FirstRows | None:
-    """What was seen so far; an error where the rows that are not positive have another label than those before."""
+    """Return what was seen so far; raise if there is more than one label besides the positive one."""
     if before is None or here is None or not here.other:
         return before or here
     if before.other and before.other != here.other:
@@ -171,7 +171,7 @@ def _both(before: FirstRows | None, here: FirstRows | None, means: Interpretatio
 
 
 def _batch_rows(parts: Parts, columns: Columns, every: int | None) -> int:
-    """As many rows as have about so many scores; no more than lie between two checkpoints."""
+    """Return the number of rows per batch: about `SCORES_PER_BATCH` scores, at most the rows between checkpoints."""
     width = len(columns.prob)
     if width == 1 and (kind := parts.schema[columns.prob[0]]).is_nested():
         frame = spread_over(parts, columns.prob, 1, 1)
@@ -186,17 +186,17 @@ def _batch_rows(parts: Parts, columns: Columns, every: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What a pass found, with what there is to say about it.
+    """The result of a pass.
 
     Attributes
     ----------
     summary : Summary
     title : str
-        What to call it: the name of the file, folder or pattern.
+        The name of the file, folder or pattern, for the report.
     taken : str
-        What was read as what, in words.
+        Which columns were read as what, in words.
     notes : tuple of str
-        Sentences for the report.
+        Notes for the report.
     """
 
     summary: Summary
@@ -228,36 +228,36 @@ def summarize_files(
 ) -> Summary:
     """Count Parquet files of any length in one pass, a few million rows at a time.
 
-    Memory does not grow with the rows. Batches are added in the order of the files, so neither the number of threads
-    nor an interruption changes the result.
+    Memory use does not depend on the number of rows. Batches are added in the order of the files, so neither the number
+    of threads nor an interruption changes the result.
 
     Parameters
     ----------
     path : path, or a list of paths
-        A Parquet file; a folder with all .parquet files below it, but those whose name or folder begins with _ or a
-        point; or a pattern such as `"data/2026-*.parquet"`. Folders called country=DE make a column country.
+        A Parquet file; a folder, for all .parquet files in it and below, except those whose name or folder begins with
+        _ or a dot; or a pattern such as `"data/2026-*.parquet"`. Folders called country=DE make a column country.
     prob, prob_prefix, label, weight, from_logits, percent, pos_label, neg_label
-        As in `read_predictions`. All files must have these columns, and scores of one type.
+        As in `read_predictions`. All files must have these columns, and scores of the same type.
     by : str or sequence of str
-        Columns of subgroups. Their levels are chosen from about a million rows spread evenly over all files: up to
-        twelve different numbers and up to fifty texts are levels; more numbers are cut at the quarters of those rows;
-        of more texts the fifty with the most rows stay. All else is counted as "other values".
+        Columns of subgroups. The subgroups are chosen from about a million rows spread evenly over all files: each of
+        up to 12 different numbers or 50 texts is a subgroup; more numbers are cut into quarters; of more texts, the 50
+        with the most rows are kept. All other values are counted as "other values".
     classes : sequence, optional
-        What the columns of a matrix, or the entries of lists, stand for, in order.
+        The classes of the columns of a matrix, or of the entries of lists, in order.
     drop_missing : bool
         Leave out rows with a missing score, label or weight, and count them in `dropped`. Otherwise they are an error.
     notions, cells
-        What is counted, on how many cells, as in `Layout.of`.
+        What is counted, and in how many cells; see `Layout.of`.
     checkpoint : path, optional
-        Where to keep the state. If the file is there, the pass goes on from it: with the same files, questions and
-        `every` the result is that of an uninterrupted pass, to the last bit. The file stays when the pass has ended,
-        and the same call answers at once.
+        File for the state of the pass. If it exists, the pass continues from it: with the same files, settings and
+        `every`, the result is bit by bit that of an uninterrupted pass. The file is kept after the pass, and the same
+        call then returns at once.
     every : int, optional
-        Rows between checkpoints; if left out, ten seconds.
+        Rows between checkpoints. By default, the state is saved every ten seconds.
     progress : bool, optional
-        Show a bar; None: on a terminal.
+        Show a progress bar. By default, for many rows on a terminal.
     threads : int
-        Batches that are counted at once.
+        Number of batches that are counted at the same time.
 
     Returns
     -------
@@ -300,7 +300,7 @@ def summarize_files(
 def pass_over(
     path: GivenPaths, settings: PassSettings, *, say: Callable[[str], None] = lambda sentence: None
 ) -> Passed:
-    """`summarize_files`, with what there is to say; `say` is told at once what cannot wait for the end."""
+    """Do the work of `summarize_files` and return notes as well; `say` receives messages during the pass."""
     threads = _check.positive_integer(settings.threads, "threads")
     every = None if settings.every is None else _check.positive_integer(settings.every, "every")
     settings = replace(settings, threads=threads, every=every)
@@ -337,7 +337,7 @@ def _columns(parts: Parts, asked: ColumnsAsked) -> tuple[Parts, Columns]:
 
 
 def _refuse_more_classes(parts: Parts, columns: Columns) -> None:
-    """An error where a later file has scores of classes that the first has not: those would be left out."""
+    """Raise if a later file has scores of classes that the first lacks, because they would be left out."""
     if columns.classes is None:
         return
     prefix = columns.prob[0].removesuffix(str(columns.classes[0]))
@@ -356,7 +356,7 @@ def _said_of(parts: Parts) -> Iterator[None]:
 
 
 def _question(counting: CountSettings, rules: dict[str, LevelRule]) -> dict[str, Any]:
-    """What a checkpoint must have been asked too."""
+    """Return the settings that a checkpoint must share."""
     columns, means = counting.columns, counting.means
     return {
         "prob": list(columns.prob),
@@ -365,24 +365,24 @@ def _question(counting: CountSettings, rules: dict[str, LevelRule]) -> dict[str,
         "by": list(columns.by),
         "levels": [(rule.names, rule.cuts) for rule in rules.values()],
         **{name: getattr(means, name) for name in Interpretation.__slots__ if name != "neg_label"},
-        **({} if means.neg_label is None else {"neg_label": means.neg_label}),  # checkpoints without it stay good
+        **({} if means.neg_label is None else {"neg_label": means.neg_label}),  # older checkpoints do not have it
         **{name: getattr(counting, name) for name in ("drop_missing", "cells", "notions")},
     }
 
 
-# --- afterwards -------------------------------------------------------------------------------------------------------
+# --- checks and notes after the pass ----------------------------------------------------------------------------------
 
 
 def _checked(state: State, parts: Parts, counting: CountSettings) -> Summary:
     summary = state.result
     if summary is None:
-        why = {"weight 0": "weighs nothing"}
-        reasons = dict.fromkeys(why.get(one, "lacks a score, label or weight") for one in state.dropped)
+        why = {"weight 0": "has weight 0"}
+        reasons = dict.fromkeys(why.get(one, "has a missing score, label or weight") for one in state.dropped)
         raise InputError(f"{parts.name}: every row {' or '.join(reasons)}: there is nothing to measure")
     if counting.means.pos_label is not None and summary.kind == "binary" and not summary.sums.wy[0]:
         words = _check.in_a_list(state.seen.words) if state.seen is not None else ""
         raise InputError(
-            "{file} ({columns}): {pos_label=} does not occur in column {column!r} (its first rows hold {words})",
+            "{file} ({columns}): {pos_label=} does not occur in column {column!r} (its first rows have {words})",
             argument="pos_label",
             file=parts.name,
             columns=counting.columns,
@@ -398,26 +398,29 @@ def _notes(parts: Parts, summary: Summary, counting: CountSettings) -> list[str]
     files = f" in {len(parts.files):,} files" if len(parts.files) > 1 else ""
     grid = summary.cells[0].grid
     notes = [
-        f"{summary.n:,} rows{files} were counted in {grid.n_cells:,} cells, in one pass: what needs the rows "
-        "themselves is left out, and what is read from cells is exact to about the width of one"
+        f"{summary.n:,} rows{files} were counted in {grid.n_cells:,} cells, in one pass: results that need single rows "
+        "are left out, and results read from cells are exact to about the width of a cell"
     ]
     if summary.kind == "binary":
-        happened = int(summary.cells[0].ny.sum())
-        if happened in (0, summary.n):
-            notes.append(f"every outcome in column {columns.label} is the same, {happened // summary.n}")
+        events = int(summary.cells[0].ny.sum())
+        if events in (0, summary.n):
+            notes.append(f"every outcome in column {columns.label} is the same, {events // summary.n}")
         if summary.n > 1 and set(summary.cells[0].index.tolist()) <= {0, len(grid) - 1}:
             notes.append(f"every score in column {columns.prob[0]} is 0 or 1: {LOOK_LIKE_CLASSES}")
     if (repeating := _clusters(parts, columns)) is not None:
-        notes.append(f"column {repeating} repeats: if its rows belong together, the intervals here are too narrow")
+        notes.append(
+            f"column {repeating} repeats: if rows with the same value belong together, the intervals here are too "
+            "narrow"
+        )
     return notes
 
 
 def _clusters(parts: Parts, columns: Columns) -> str | None:
-    """A column that is called as clusters are, and whose values repeat."""
+    """Return a column that may be clusters, because of its name and its repeated values."""
     for name in telling_names(list(parts.schema), columns):
         try:
             column = spread_over(parts, [name], ROWS_LOOKED_AT // 10, STRETCHES_LOOKED_AT // 8)[name].drop_nulls()
-        except InputError:  # it is not wanted, so what is wrong with it is nobody's concern
+        except InputError:  # nobody asked for this column, so its errors do not matter
             continue
         if 1 < column.n_unique() < len(column):
             return name

@@ -1,4 +1,4 @@
-"""Which Parquet files make one large table, in which order, and whether they fit together."""
+"""Find the Parquet files of one large table, in order, and check that they fit together."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from believable.stats.saved import FILE_MAGIC
 if TYPE_CHECKING:
     import polars
 
-HIDDEN_BEGINNINGS = ("_", ".")  # _SUCCESS, _metadata, .part-0.parquet.crc: what Spark writes beside the data
+HIDDEN_BEGINNINGS = ("_", ".")  # _SUCCESS, _metadata, .part-0.parquet.crc: files that Spark writes next to the data
 HIVE_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-ADVICE_ON_SUMMARIES = "saved summaries are named one by one, with no file of rows among them"
-WIDE_INTEGERS = ("UInt64", "Int128", "UInt128")  # beside other integers they become numbers that NumPy does not know
+ADVICE_ON_SUMMARIES = "name saved summaries one by one, without files of rows"
+WIDE_INTEGERS = ("UInt64", "Int128", "UInt128")  # combined with other integers, they have no type in NumPy
 
 GivenPaths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -36,9 +36,9 @@ class FilePart:
     path : str
     rows : int
     size, mtime : int
-        Bytes, and when it was last changed, in nanoseconds: whether it is still the same file.
+        Its size in bytes and time of last change in nanoseconds, to notice if the file changes.
     folders : dict of str to str or None
-        What the names of its folders say: country=DE is a column.
+        Columns that the names of its folders define, such as country=DE.
     """
 
     path: str
@@ -48,12 +48,12 @@ class FilePart:
     folders: Mapping[str, str | None]
 
     def is_the_same(self) -> bool:
-        """Whether the file is still what was found."""
+        """Return whether the file is unchanged since it was found."""
         status = os.stat(self.path)
         return (status.st_size, status.st_mtime_ns) == (self.size, self.mtime)
 
     def scan(self) -> polars.LazyFrame:
-        """Its columns, with those that its folders name."""
+        """Return its columns, with those that its folders define."""
         import polars
 
         frame = polars.scan_parquet(self.path, glob=False, hive_partitioning=False)
@@ -71,10 +71,10 @@ class Parts:
     Attributes
     ----------
     name : str
-        What to call the table in a sentence.
+        The name of the table in messages.
     files : tuple of FilePart
     schema : dict of str to polars type
-        Columns of the first file, and those that its folders name.
+        Columns of the first file, and those that its folders define.
     """
 
     name: str
@@ -87,10 +87,10 @@ class Parts:
         return sum(part.rows for part in self.files)
 
     def checked(self, names: Iterable[str], scores: Sequence[str]) -> Parts:
-        """The same, unless a file lacks one of these columns, or has it of another type, which is an error.
+        """Raise if a file lacks one of these columns or has another type; return the parts with all types known.
 
-        Integers may be of any size, but not scores, nor beside those that no others hold. A column without any value
-        has no type: the first file that says one counts.
+        Scores must have exactly the same type. Other integers may differ in size, except for the types in
+        `WIDE_INTEGERS`. A column without any value has no type, so the first file with a value decides.
         """
         import polars
 
@@ -109,17 +109,17 @@ class Parts:
                 same = here == there if name in scores else _family(here) == _family(there)
                 if not same and here != polars.Null:
                     raise InputError(
-                        f"{part.path}: column {name!r} is of type {here}, in {said_by[name]} it is of type {there}; "
-                        "write all files with the same types, or read them apart"
+                        f"{part.path}: column {name!r} is of type {here}, but in {said_by[name]} it is of type "
+                        f"{there}; write all files with the same types, or read them separately"
                     )
         return replace(self, schema=kinds)
 
 
 def find_parts(given: GivenPaths) -> Parts:
-    """The files behind a name: one file, a folder with all .parquet files below it, a pattern, or a list of such.
+    """Find the files of a table: a file, all .parquet files in a folder and below, a pattern, or a list of these.
 
-    Files are in the order of their names. Those that begin with _ or a point, or lie in such folders, are left out
-    unless they are named. Only the ends of the files are read, which say how many rows there are.
+    Files are in the order of their names. Those that begin with _ or a dot, or are in such folders, are left out unless
+    they are named. Only the end of each file is read, which has the number of rows.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def find_parts(given: GivenPaths) -> Parts:
 
 
 def paths_of(names: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The files behind names, in order; each once, though it be named twice or have a link that leads to it."""
+    """Return the files that names stand for, in order; each only once, even if it is named twice or linked to."""
     paths: dict[str, str] = {}
     for name in names:
         for path in _files_of(os.fspath(name)):
@@ -158,13 +158,13 @@ def paths_of(names: Iterable[str | os.PathLike[str]]) -> list[str]:
 
 
 def is_pattern(name: str | os.PathLike[str]) -> bool:
-    """Whether a name stands for several files: it has *, ? or [ and is none itself."""
+    """Return whether a name is a pattern: it contains *, ? or [ and is not a file itself."""
     return glob.has_magic(os.fspath(name)) and not os.path.exists(name)
 
 
 @contextmanager
 def readable(path: str) -> Iterator[None]:
-    """What polars and the system say of a broken file, as a sentence."""
+    """Turn errors of polars and the operating system about a file into an `InputError`."""
     import polars
 
     try:
@@ -179,7 +179,7 @@ def _files_of(name: str) -> list[str]:
         found = _below(name)
         if not found:
             raise InputError(
-                f"there is no {PARQUET.endings[0]} file in the folder {name}, or below it{_of_other_kinds(name)}"
+                f"there is no {PARQUET.endings[0]} file in the folder {name} or below it{_of_other_kinds(name)}"
             )
         return found
     if os.path.isfile(name):
@@ -188,25 +188,25 @@ def _files_of(name: str) -> list[str]:
         matched = [one for one in sorted(glob.glob(name, recursive=True)) if not _hidden(os.path.basename(one))]
         found = [path for one in matched for path in (_below(one) if os.path.isdir(one) else [one])]
         if not found:
-            raise InputError(f"no file is called like {name}")
+            raise InputError(f"no file matches the pattern {name}")
         return found
     if os.path.exists(name):
-        raise InputError(f"{name} is no file: a pipe cannot be read in batches, so write it to a file first")
+        raise InputError(f"{name} is not a file: a pipe cannot be read in batches, so write it to a file first")
     raise InputError(f"there is no file {name}")
 
 
 def _of_other_kinds(folder: str) -> str:
-    """What to do with the tables of other kinds that are there instead; nothing to say without any."""
+    """Return advice about files of other formats in the folder; "" if there are none."""
     if any(is_statistic(os.path.join(folder, one)) for one in os.listdir(folder)):
         return f"; {ADVICE_ON_SUMMARIES}"
     found = sorted(one for one in os.listdir(folder) if format_by_ending(one) not in (None, PARQUET))
     if not found:
         return ""
-    return f"; other files, such as {found[0]}, are read one at a time, or after they are written as Parquet"
+    return f"; name other files, such as {found[0]}, one at a time, or convert them to Parquet"
 
 
 def is_statistic(path: str) -> bool:
-    """Whether a file begins as saved statistics do."""
+    """Return whether a file begins like saved statistics."""
     if not os.path.isfile(path):
         return False
     with readable(path), open(path, "rb") as file:
@@ -217,7 +217,7 @@ def _below(folder: str) -> list[str]:
     found, seen = [], {os.path.realpath(folder)}
     for parent, folders, files in os.walk(folder, onerror=_refuse_unlisted, followlinks=True):
         inside = {one: os.path.realpath(os.path.join(parent, one)) for one in sorted(folders) if not _hidden(one)}
-        folders[:] = [one for one, real in inside.items() if real not in seen]  # a link may lead back
+        folders[:] = [one for one, real in inside.items() if real not in seen]  # a link may lead back to a parent
         seen.update(inside.values())
         found += [
             os.path.join(parent, one) for one in files if one.lower().endswith(PARQUET.endings) and not _hidden(one)
@@ -242,14 +242,14 @@ def _part(path: str) -> FilePart:
         if begins != PARQUET.magic:
             what = "empty" if not begins else "not a Parquet file"
             advice = f"; {ADVICE_ON_SUMMARIES}" if begins and FILE_MAGIC.startswith(begins) else ""
-            raise InputError(f"{path} is {what}: only Parquet files are read in batches{advice}")
+            raise InputError(f"{path} is {what}: only Parquet files can be read in batches{advice}")
         status = os.stat(path)
         rows = polars.scan_parquet(path, glob=False, hive_partitioning=False).select(polars.len()).collect().item()
     return FilePart(path, int(rows), status.st_size, status.st_mtime_ns, _folders(path))
 
 
 def _folders(path: str) -> dict[str, str | None]:
-    """country=DE/day=3 as columns; characters that a name cannot have are written as %20 and the like."""
+    """Return folders such as country=DE/day=3 as columns; special characters are percent-encoded, such as %20."""
     pairs = (folder.partition("=") for folder in Path(path).parts[:-1])
     return {
         unquote(name): None if value == HIVE_NO_VALUE else unquote(value)
@@ -259,7 +259,7 @@ def _folders(path: str) -> dict[str, str | None]:
 
 
 def _family(kind: Any) -> str:
-    """Types that mean the same in a column of labels, weights or subgroups."""
+    """Return a name shared by the types that are compatible in a column of labels, weights or subgroups."""
     import polars
 
     if kind.is_integer() and str(kind) not in WIDE_INTEGERS:
