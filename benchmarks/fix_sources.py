@@ -189,7 +189,7 @@ def simulated() -> list[Source]:
         ("rare", "rare event, 2 %", event(spread(-3.6, 1.6), lambda s: sigmoid(0.7 * logit(s) - 1.9))),
         (
             "stated",
-            "round numbers, over-confident",
+            "round numbers, too extreme",
             event(stated, lambda s: 0.25 + 0.5 * s),
         ),
     ]

@@ -65,7 +65,7 @@ believable.plot_miscalibration(loaded.predictions)
 # above 0.3 are too high, by about 0.3 around 0.75: fewer than half of those documents are relevant. The lowest scores
 # are slightly too low. No ranking metric would notice, because it sees only the order.
 #
-# Keep the note above in mind: this holds for judged documents.
+# Keep the note above in mind: all of this is about judged documents only.
 #
 # ## For which queries?
 

@@ -377,7 +377,7 @@ def test_wide_and_huge_numbers():
     """Numbers that do not fit are refused in a sentence; logits may be as far apart as they like."""
     with pytest.raises(InputError, match="predictions must be numbers"):
         Predictions([10**400, 0.5], [0, 1])
-    with pytest.raises(InputError, match="sample_weight is 1e-200 at row 1, too small for its square"):
+    with pytest.raises(InputError, match="sample_weight is 1e-200 at row 1, too small to be squared"):
         Predictions([0.1, 0.2], [0, 1], sample_weight=[1, 1e-200])
     assert Predictions([[1e308, -1e308]], [0], from_logits=True).scores.tolist() == [[1.0, 0.0]]
 

@@ -630,7 +630,7 @@ def weights(values: Any, n: int, name: str = "sample_weight", of: str = "row") -
     if low < LIGHTEST_WEIGHT and array.any() and (array[array > 0] < LIGHTEST_WEIGHT).any():
         row, value = _first(array, (array > 0) & (array < LIGHTEST_WEIGHT), None)
         raise InputError(
-            "{argument} is {got:g} at {row}, too small for its square",
+            "{argument} is {got:g} at {row}, too small to be squared",
             argument=name,
             got=value,
             row=_place(of, row),
@@ -638,7 +638,7 @@ def weights(values: Any, n: int, name: str = "sample_weight", of: str = "row") -
         )
     if high > HEAVIEST_WEIGHT:
         raise InputError(
-            "{argument} reaches {got:g}, too large for its square",
+            "{argument} reaches {got:g}, too large to be squared",
             argument=name,
             got=high,
             hint="divide the weights by their mean",

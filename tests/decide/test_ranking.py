@@ -118,7 +118,7 @@ def test_sentence():
     words = str(risk_aware_rank([0.9, 0.8], variance=[0, 0], clusters=["x", "y"]))
     assert words == (
         "2 rows in 2 queries ranked by score and standard deviation, aversion 1: 0 rows change rank, and the top row "
-        "changes in 0 of them."
+        "changes in 0 queries."
     )
 
 

@@ -58,7 +58,7 @@ class Ranking:
         queries = int(self.query.max()) + 1
         where = f" in {queries:,} queries" if queries > 1 else ""
         changed = (
-            f"the top row changes in {first:,} of them"
+            f"the top row changes in {first:,} queries"
             if queries > 1
             else ("the top row changes" if first else "the top row stays the same")
         )

@@ -320,7 +320,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             )
         classes = classes_of(self.estimator)
         scores = response(self.estimator, X, self._method(), classes)
-        return (self.estimator,), (self._learnt(classes, scores, y, weights, groups),)
+        return (self.estimator,), (self._fitted_map(classes, scores, y, weights, groups),)
 
     def _learn_out_of_fold(
         self,
@@ -350,7 +350,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         rows = slice(None) if tested.all() else np.flatnonzero(tested)
         of_rows = None if weights is None else weights[rows]
         kept = None if groups is None else np.asarray(groups)[rows]
-        return (model,), (self._learnt(classes, scores[rows], y[rows], of_rows, kept),)
+        return (model,), (self._fitted_map(classes, scores[rows], y[rows], of_rows, kept),)
 
     def _learn_ensemble(
         self, X: Any, y: Array, weights: Float64s | None, model_weights: Float64s | None, folds: list[Split]
@@ -362,7 +362,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             part, _ = _safe_split(model, X, y, test, train)
             try:
                 scores = response(model, part, self._method(), classes)
-                methods.append(self._learnt(classes, scores, y[test], None if weights is None else weights[test]))
+                methods.append(self._fitted_map(classes, scores, y[test], None if weights is None else weights[test]))
             except InputError as error:
                 raise InputError(f"fold {fold} of cv: {error}") from error
         return tuple(models), tuple(methods)
@@ -380,7 +380,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         part, _ = _safe_split(model, X, y, test, train)
         return response(model, part, self._method(), classes)
 
-    def _learnt(
+    def _fitted_map(
         self, classes: Array, scores: Floats, y: Array, weights: Float64s | None, groups: Any = None
     ) -> Recalibrator:
         chosen = self._chosen(classes, scores, y, weights, groups) if self._is_auto() else self._method()

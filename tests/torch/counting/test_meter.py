@@ -326,8 +326,8 @@ def test_autocast_and_inference_mode(device):
         ([0.5, 0.2], [0, math.inf], None, "got a number that is not whole at row 1"),
         ([0.5, 0.2], [0, 1], [1, -2.0], "sample_weight must be finite and not negative, got -2 at row 1"),
         ([0.5, 0.2], [0, 1], [1, math.inf], "sample_weight must be finite and not negative, got inf at row 1"),
-        ([0.5, 0.2], [0, 1], [0.0, 1e101], r"sample_weight is 1e\+101 at row 1, too large for its square"),
-        ([0.5, 0.2], [0, 1], [0.0, 1e-101], "sample_weight is 1e-101 at row 1, too small for its square"),
+        ([0.5, 0.2], [0, 1], [0.0, 1e101], r"sample_weight is 1e\+101 at row 1, too large to be squared"),
+        ([0.5, 0.2], [0, 1], [0.0, 1e-101], "sample_weight is 1e-101 at row 1, too small to be squared"),
         ([[0.5, 0.5], [0.2, 0.2]], [0, 1], None, "rows of predictions must sum to 1, got 0.4 at row 1"),
         (
             [[[0.5, 0.5], [0.4, 0.5]]],

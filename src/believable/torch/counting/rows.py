@@ -328,7 +328,7 @@ def _sentence(reason: int, block: Block, at: int, rows: Rows, place: str) -> str
         return f"{wanted}, got {label} at {place}; pass ignore_index={label} if such rows are to be left out"
     weight = float(block.weights[at]) if block.weights is not None else float("nan")
     if 0 < weight < LIGHTEST_WEIGHT:
-        return f"sample_weight is {weight:g} at {place}, too small for its square; set such weights to 0"
+        return f"sample_weight is {weight:g} at {place}, too small to be squared; set such weights to 0"
     if HEAVIEST_WEIGHT < weight < np.inf:
-        return f"sample_weight is {weight:g} at {place}, too large for its square; divide the weights by their mean"
+        return f"sample_weight is {weight:g} at {place}, too large to be squared; divide the weights by their mean"
     return f"sample_weight must be finite and not negative, got {weight:g} at {place}"
