@@ -42,7 +42,9 @@ class AuditFacts:
 
 def advice(facts: AuditFacts) -> tuple[str, ...]:
     """Say what to do, the most useful first."""
-    rules = (_more_data, _recalibrate, _worst_subgroup, _wrong_classes, _name_clusters, _quantile_bins)
+    rules = [_more_data, _recalibrate, _worst_subgroup, _wrong_classes, _name_clusters, _quantile_bins]
+    if facts.verdict.findings and facts.verdict.findings[0].rule == "subgroup":  # then the headline is about it
+        rules.insert(0, rules.pop(rules.index(_worst_subgroup)))
     return tuple(sentence for rule in rules if (sentence := rule(facts)))
 
 
@@ -79,13 +81,17 @@ def _recalibrate(facts: AuditFacts) -> str:
     if fix is None:
         return "Recalibrate the scores on labelled rows that the model was not trained on." if wrong else ""
     if fix.chosen == "nothing":
-        return fix.advice
+        return f"Recalibrating all rows alike would not clearly lower the {fix.score}." if wrong else fix.advice
     return fix.advice if wrong else f"Recalibration is optional. {fix.advice}"
 
 
 def _worst_subgroup(facts: AuditFacts) -> str:
     """Name the worst miscalibrated subgroup; if all rows together are miscalibrated, one that is certainly worse."""
     verdict = facts.verdict
+    told = verdict.findings[0] if verdict.findings and verdict.findings[0].rule == "subgroup" else None
+    if told is not None:
+        part = next(one for one in facts.subgroups if told.words.startswith(f"For {one.column} = {one.name}, "))
+        return f"Recalibrate {part.column} = {part.name} by itself, on its own rows."
     least = verdict.high if verdict.miscalibrated else 0.0
     flagged = [part for part in facts.subgroups if part.flagged and (part.low or 0) > least]
     if not flagged:
