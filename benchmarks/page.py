@@ -27,7 +27,8 @@ answers in three charts and two tables. `make bench` writes this page, in about 
 - **limit** is one read of the same bytes on two threads (or on one, if that is faster). Nothing that looks at every
   number can be faster. **x limit** is our time divided by the limit, and **target** the value that we aim for.
 - Our rows are complete public calls, including input checks. **kernel** is the part of that time spent in kernels that
-  have a compiled version, shown if it is half or more, and **call / kernel** the ratio of the two.
+  have a compiled version, shown if it is half or more, and **call / kernel** the ratio of the two. They are
+  timed separately, so noise can put it below 1.
   *{in_numpy}* is the same call without the compiled versions, in a process of its own.
 - **exponent** is the slope of log time against log n over the sizes shown: 1 is linear, 2 is quadratic; below 1, a
   fixed cost still matters.
@@ -196,7 +197,7 @@ def operation(record: Record) -> Table:
         notes.append(f"BUSY: other processes used {record['busy']:.0%} of the cores; repeat this run before quoting it")
     sizes = [f"ms, n = {n:,}" for n in record["sizes"]]
     head = ("", *sizes, "peer / us", "exponent", "error", "", "peak MB")
-    notes.append(f"an error above {record['right']:g} is rough, above ten times that wrong")
+    notes.append(f"an error above {record['right']:g} counts as rough, above {10 * record['right']:g} as wrong")
     return Table(record["title"], head, rows, list(dict.fromkeys(notes)))
 
 
@@ -208,6 +209,14 @@ def _power(exponent: float | None) -> str:
     return "" if exponent is None else f"{exponent:.2f}"
 
 
+IMPORT_NOTE = "in fresh processes, with bytecode already compiled; the first row is NumPy itself, others come on top"
+
+
 def _imports(seconds: dict[str, float | None]) -> Table:
     rows = [(name, "not installed" if time is None else ms(time)) for name, time in seconds.items()]
-    return Table("Import time, after NumPy", ("", "ms"), rows, ["in fresh processes, with bytecode already compiled"])
+    return Table(
+        "Import time, after NumPy",
+        ("", "ms"),
+        rows,
+        [IMPORT_NOTE],
+    )

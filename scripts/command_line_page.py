@@ -19,7 +19,7 @@ are the guides.
 
 | exit code | |
 |---|---|
-| 0 | all is well |
+| 0 | the command ran, and no gate failed; without gates, a bad verdict exits with 0 too |
 | {GATE_FAILED} | a gate failed: `--fail-above` or `--fail-below` |
 | {BAD_INPUT} | bad input, or an option that does not exist; the message says what to do |
 | {INTERRUPTED} | interrupted; nothing was left half-written |

@@ -122,7 +122,7 @@ def recalibrator_table() -> str:
         "- *keeps the order*: whether scores of one event keep their order. *up to ties*: scores may become equal.",
         "- *keeps the argmax*: whether the most probable of several classes stays the same.",
         "- *identity*: whether its calibration maps include the identity, which leaves scores unchanged.",
-        "- *rows*: it warns if the rarest class has fewer rows.",
+        "- *rows*: the recalibrator warns if the rarest class has fewer rows than this.",
         "- *cells*: whether it can be fitted on `CellStats`.",
         "",
         "| alias | takes | keeps the order | keeps the argmax | identity | rows | cells |",

@@ -191,8 +191,8 @@ def test_nothing_can_be_promised():
     p = np.linspace(0, 1, 100)
     bad = threshold_for(p, np.arange(100) % 20 > 0)
     assert str(bad).endswith(
-        "The 29 rows with the highest scores have precision 0.9655 (lower bound 0.8466). At that precision, about 64 "
-        "rows above the threshold would be needed."
+        "The first threshold tested keeps the 29 rows with the highest scores; their precision is 0.9655 (lower bound "
+        "0.8466). At that precision, about 64 rows above the threshold would be needed."
     )
     never = threshold_for(p, np.zeros(100, int))
     assert not never.is_found

@@ -68,7 +68,7 @@ def test_probabilities_are_a_softmax_over_the_choices(tmp_path):
     assert loaded.predictions.classes == ("A", "B", "C", "D")
     assert np.allclose(loaded.predictions.scores, [literal_softmax(lls) for lls in LLS], rtol=1e-14)
     assert loaded.predictions.labels.tolist() == [0, 2, 3]
-    assert loaded.taken == "P(choice) from log-likelihoods, target as the number of a choice from 0"
+    assert loaded.taken == "P(choice) from log-likelihoods, target read as the index of a choice, counted from 0"
     assert (loaded.clusters, loaded.dropped) == (None, {})
     assert loaded.notes == ("For all 3 samples acc in the log agrees with the target.",)
 
@@ -294,7 +294,7 @@ def test_numbers_and_words_together(tmp_path):
     assert loaded.taken == "confidences confidence, marks correct"
     assert loaded.pairs
     assert loaded.notes == (
-        "1 of 4 confidences were read as the one percentage in a text.",
+        "1 of 4 confidences were read from a text that holds exactly one percentage.",
         "4 answers (44.4 %) state no confidence that can be read and were left out: the results apply to the others.",
         "The number 1 was stated 1 times next to percentages and read as certain, not as 1 %.",
     )

@@ -134,12 +134,12 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
     called y, label, target, actual, outcome, y_true, truth, correct, labels, targets, actuals or outcomes. The output
     says which columns were used. Weights, clusters and subgroups are never guessed.
 
-    A --by column with more than 12 different numbers is cut into four ranges; with more than 50 texts, the 50 most
-    frequent are kept and the others combined.
+    A --by column with more than 12 different numbers is divided into four ranges. If it has more than 50 different
+    texts, the 50 most frequent are kept and the others combined.
 
     Parquet files of more than 5 million rows, several files, a folder, or a pattern in quotes ('2026-*.parquet') are
-    counted in one pass, in little memory. FILE may also be a saved summary. Options that need single rows (--cluster,
-    --compare) are not available for either.
+    counted in one pass, in little memory. FILE may also be a saved summary. Options that need individual rows
+    (--cluster, --compare) are not available for data counted in one pass, nor for a saved summary.
 
     With --names, each FILE is a model: `believable audit a.csv b.csv --names a,b` audits 2 to 8 models on the same rows
     and ranks them.
@@ -147,7 +147,7 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
     To audit a reranker, use --run and --qrels in place of FILE. Logs of lm-evaluation-harness (--log_samples), and JSON
     lines with the fields confidence and correct, are recognised automatically.
 
-    Exit code: 0 if all is well, 1 if a gate failed, 2 for bad input, 130 if interrupted.
+    Exit code: 0 if no gate failed, whatever the verdict, 1 if a gate failed, 2 for bad input, 130 if interrupted.
     """
     settings = Settings.taken_from(given)
     if settings.names is not None:

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     "--prob", metavar="NAME", multiple=True, help="Column of scores; give it twice to compare two columns of A."
 )
 @click.option(
-    "--prob-prefix", metavar="TEXT", multiple=True, help="Prefix of the score columns, one per class; likewise."
+    "--prob-prefix",
+    metavar="TEXT",
+    multiple=True,
+    help="Prefix of the score columns, one per class; give it twice to compare two sets of columns of A.",
 )
 @shared_options("logits", "percent", "label", "pos_label", "neg_label", "weight", "cluster")
 @shared_options("drop_missing", "format")

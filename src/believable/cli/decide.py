@@ -37,9 +37,9 @@ def decide(file: Path, threshold: tuple[float, ...], plot: Path | None, level: f
     """Is acting on the scores in FILE worth it, and at which thresholds?
 
     Acting on scores of at least t means that missing one case is as bad as (1 - t) / t unnecessary actions. The net
-    benefit per row is the number of cases found, minus the unnecessary actions at that price. It is compared with
-    acting on all rows and on none: scores that do not beat both are of no use for this decision, however good their
-    ranking.
+    benefit is the number of cases found minus t / (1 - t) times the number of unnecessary actions, divided by the
+    number of rows. It is compared with acting on all rows and on none: scores that do not beat both are of no use for
+    this decision, however good their ranking.
 
     Choose thresholds by the costs of the decision, not by how the table looks. FILE has one score per row and is read
     like that of `believable audit`.

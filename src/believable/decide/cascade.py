@@ -129,8 +129,8 @@ class Cascade:
             errors += f" ({_percent(self.kept_error)} on rows kept, {_percent(self.routed_error)} on rows routed)"
         third = f"{errors}; fast model alone {_percent(self.fast_error)}, slow model alone {_percent(self.slow_error)}."
         fourth = (
-            f"If the scores were calibrated, the best threshold would be {self.theoretical_cut:.4g}; here it costs "
-            f"{self.theoretical_cost:.4g} per row."
+            f"If the scores were calibrated, the best threshold would be {self.theoretical_cut:.4g}; on these rows, "
+            f"that threshold costs {self.theoretical_cost:.4g} per row."
         )
         return [first, second, third, fourth]
 

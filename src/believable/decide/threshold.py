@@ -112,7 +112,8 @@ class Threshold:
         found, lower = self.curve.precision[at], self.curve.lower[at]
         lines = [
             first,
-            f"The {self.start:,} rows with the highest scores have {what} {found:.4f} (lower bound {lower:.4f}).",
+            f"The first threshold tested keeps the {self.start:,} rows with the highest scores; their {what} is "
+            f"{found:.4f} (lower bound {lower:.4f}).",
         ]
         needed = rows_needed_for_precision(found, self.target, self.confidence)
         if needed is not None:

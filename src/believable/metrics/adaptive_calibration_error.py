@@ -36,7 +36,7 @@ def quantile_bins_of_classes(
     elsewhere={
         "netcal": "`ACE` is a different metric: the average calibration error",
         "uncertainty-calibration": (
-            '`get_ece_em(mode="marginal")`: 15 bins by default, cut halfway between scores; the same where the '
+            '`get_ece_em(mode="marginal")`: 15 bins by default, with edges halfway between scores; the same where the '
             "number of bins divides that of rows and no scores are equal"
         ),
         "calibre": "`plugin_calibration_error`: for one event, the same bins; by default 15 of them, and `norm=2`",
@@ -46,7 +46,7 @@ def quantile_bins_of_classes(
             "interpolated quantiles make the other n − 1; 50 by default"
         ),
         "tutorials": (
-            "`np.array_split` of sorted scores cuts equal ones apart, so the order of rows matters "
+            "`np.array_split` of sorted scores can put equal scores into different bins, so the order of rows matters "
             '(`expected_calibration_error(convention="array_split")`)'
         ),
     },

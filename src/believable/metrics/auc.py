@@ -59,7 +59,7 @@ def _mean_over_classes(stats: PointStats) -> float:
         "scikit-learn": '`roc_auc_score`: the same; several classes with `multi_class="ovr"`',
         "torchmetrics": "`binary_auroc`, `multiclass_auroc`: the same, in float32",
         "probmetrics": "`auroc-ovr`: the same, in float32, after clipping to [1e-7, 1 − 1e-7]",
-        "R: rms": "C of `val.prob`: without rows that score 0 or 1; scores nearer than 1/500 may count as equal",
+        "R: rms": "C of `val.prob`: without rows that score 0 or 1; scores within 1/500 may count as equal",
     },
 )
 def auc(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:

@@ -79,8 +79,8 @@ def _less_noise(stats: BinStats, variance: Variance = "residual") -> DebiasedErr
     reference="Bröcker 2012; Ferro and Fricker 2012; Kumar et al. 2019",
     elsewhere={
         "uncertainty-calibration": (
-            "`get_calibration_error`: class-wise and 15 bins by default, cut halfway between scores (one for each"
-            ' score, if fewer than n/4 differ); the variance is that of the labels (`variance="label"`)'
+            "`get_calibration_error`: class-wise and 15 bins by default, with edges halfway between scores (one bin per"
+            ' distinct score, if fewer than n/4 are distinct); the variance is that of the labels (`variance="label"`)'
         ),
         "calibre": '`debiased_calibration_error`: for one event, the same bins, 15 by default, with `variance="label"`',
     },

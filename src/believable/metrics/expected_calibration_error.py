@@ -51,7 +51,7 @@ from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, count_
             " a matrix, `y_true` says whether the argmax was right"
         ),
         "tutorials": (
-            "`np.array_split` of sorted scores cuts equal ones apart, so the order of rows matters "
+            "`np.array_split` of sorted scores can put equal scores into different bins, so the order of rows matters "
             '(`convention="array_split"`)'
         ),
     },

@@ -33,7 +33,7 @@ def _error(stats: BinStats, norm: Norm = 2) -> float:
     reference="Kumar et al. 2019",
     elsewhere={
         "uncertainty-calibration": (
-            "`get_calibration_error(debias=False)`: 15 bins, cut halfway between scores; debiased by default"
+            "`get_calibration_error(debias=False)`: 15 bins, with edges halfway between scores; debiased by default"
         ),
         "calibre": "`classwise_ece`: the unweighted mean over classes of debiased errors, a root for each; 15 bins",
     },

@@ -29,7 +29,7 @@ MOST_KNOTS = 100
     reference="Gupta et al. (2021)",
 )
 class SplineCalibration(BinaryRecalibrator):
-    """Spline calibration: p' is p plus the slope there of a natural cubic spline through the cumulative difference.
+    """Spline calibration: p' is p plus the slope at p of a natural cubic spline through the cumulative difference.
 
     With rows in the order of their scores, u in [0, 1] the share of the weight passed, C(u) is the cumulative sum of
     w (y - p) / W: its slope is the observed rate minus the prediction there. g is the natural cubic spline with

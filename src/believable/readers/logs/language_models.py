@@ -467,7 +467,7 @@ def _of_another_scale(odd: int, in_words: int, percent: bool) -> list[str]:
 def _notes(n: int, in_words: int, dropped: Counter[str], questions: Counter[tuple[str, str]]) -> list[str]:
     notes: list[str] = []
     if in_words:
-        notes.append(f"{in_words:,} of {n:,} confidences were read as the one percentage in a text.")
+        notes.append(f"{in_words:,} of {n:,} confidences were read from a text that holds exactly one percentage.")
     silent = dropped[NOT_STATED] + dropped[ABOVE_100_PERCENT]
     if silent:
         share = 100 * silent / (n + sum(dropped.values()))
