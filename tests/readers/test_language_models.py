@@ -112,11 +112,11 @@ def test_targets_by_text_and_letter(tmp_path):
     by_text = [line | {"target": text, "acc": acc} for line, (text, acc) in zip(lines, rights, strict=True)]
     loaded = load_samples(write(tmp_path, by_text))
     assert loaded.predictions.labels.tolist() == [0, 2, 3]
-    assert "target as the text of a choice" in loaded.taken
+    assert "target read as the text of a choice" in loaded.taken
     by_letter = [line | {"target": t, "acc": a} for line, t, a in zip(lines, ["A", "(C)", "D"], [1, 0, 1], strict=True)]
     loaded = load_samples(write(tmp_path, by_letter))
     assert loaded.predictions.labels.tolist() == [0, 2, 3]
-    assert "target as the letter of a choice" in loaded.taken
+    assert "target read as the letter of a choice" in loaded.taken
 
 
 def test_a_target_that_can_be_read_in_two_ways(tmp_path):
@@ -128,7 +128,7 @@ def test_a_target_that_can_be_read_in_two_ways(tmp_path):
         line = sample(k, lls, right, choices=["1", "2", "3"])
         lines.append(line | {"target": str(right + 1)})
     loaded = load_samples(write(tmp_path, lines))
-    assert "target as the text of a choice" in loaded.taken
+    assert "target read as the text of a choice" in loaded.taken
     assert loaded.predictions.labels.tolist() == [int(line["target"]) - 1 for line in lines]
     for line in lines:
         del line["acc"]

@@ -36,14 +36,14 @@ def quantile_bins_of_classes(
     elsewhere={
         "netcal": "`ACE` is a different metric: the average calibration error",
         "uncertainty-calibration": (
-            '`get_ece_em(mode="marginal")`: 15 bins by default, with edges halfway between scores; the same where the '
-            "number of bins divides that of rows and no scores are equal"
+            '`get_ece_em(mode="marginal")`: 15 bins by default, with edges halfway between scores; the same if the '
+            "number of bins divides the number of rows and no two scores are equal"
         ),
         "calibre": "`plugin_calibration_error`: for one event, the same bins; by default 15 of them, and `norm=2`",
         "calzone": "ECE-C: for one event, with interpolated quantiles; rows with the smallest score are left out",
         "MAPIE": (
-            '`expected_calibration_error(split_strategy="quantile")`: of n bins, the smallest score is one and '
-            "interpolated quantiles make the other n − 1; 50 by default"
+            '`expected_calibration_error(split_strategy="quantile")`: one of n bins holds only the smallest '
+            "score, the edges of the other n − 1 are interpolated quantiles; 50 by default"
         ),
         "tutorials": (
             "`np.array_split` of sorted scores can put equal scores into different bins, so the order of rows matters "

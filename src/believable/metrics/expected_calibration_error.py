@@ -47,8 +47,8 @@ from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, count_
         "probmetrics": "`ece-15`: that of torchmetrics after clipping to [1e-7, 1 − 1e-7], so 1 has no separate bin",
         "calzone": "ECE-H: right-closed bins; rows with a score of 0 are left out",
         "MAPIE": (
-            "`expected_calibration_error`: for n bins it makes n − 1, and one more for 0; 50 by default; for"
-            " a matrix, `y_true` says whether the argmax was right"
+            "`expected_calibration_error`: `num_bins=n` gives n − 1 bins, plus one for scores of 0; 50 by"
+            " default; for a matrix, `y_true` says whether the argmax was right"
         ),
         "tutorials": (
             "`np.array_split` of sorted scores can put equal scores into different bins, so the order of rows matters "

@@ -33,7 +33,8 @@ def _uniform_bins(
         "uncertainty-calibration": '`get_ece(mode="marginal")`: the same in float64, 15 bins by default',
         "calibre": "`classwise_ece` is a different metric: debiased squared gaps, in bins of equal weight",
         "MAPIE": (
-            "`expected_calibration_error(classwise=True)`: for n bins it makes n − 1, and one more for 0; 50 by default"
+            "`expected_calibration_error(classwise=True)`: `num_bins=n` gives n − 1 bins, plus one for scores of 0; 50"
+            " by default"
         ),
     },
 )

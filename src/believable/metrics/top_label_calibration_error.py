@@ -38,8 +38,8 @@ def _bins_by_label(
             "`top_label_ece` is the confidence error, over all predicted classes together, from debiased squared gaps"
         ),
         "MAPIE": (
-            "`top_label_ece`: the unweighted mean over predicted classes, however few rows they have; for n bins"
-            " it makes n − 1, and one more for 0"
+            "`top_label_ece`: the unweighted mean over predicted classes, however few rows they have;"
+            " `num_bins=n` gives n − 1 bins, plus one for scores of 0"
         ),
     },
 )

@@ -75,8 +75,8 @@ def _by_letter(sample: Sample) -> Target:
 TARGET_READINGS: dict[str, Callable[[Sample], Target]] = {"number": _by_number, "text": _by_text, "letter": _by_letter}
 TARGET_READINGS_IN_WORDS: dict[str | None, str] = {
     "number": "target read as the index of a choice, counted from 0",
-    "text": "target as the text of a choice",
-    "letter": "target as the letter of a choice",
+    "text": "target read as the text of a choice",
+    "letter": "target read as the letter of a choice",
     None: "correctness from the log's accuracy",
 }
 
