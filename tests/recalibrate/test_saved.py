@@ -257,7 +257,7 @@ def test_binary_files(content, tmp_path):
     """A file that is not text is said to be none."""
     path = tmp_path / "map.json"
     path.write_bytes(content)
-    refused(path, f"{path} is not a text file, so it cannot be a saved recalibrator")
+    refused(path, f"{path} is not a text file, so not a saved recalibrator")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def _error(stats: BinStats, norm: Norm = 2) -> float:
         "uncertainty-calibration": (
             "`get_calibration_error(debias=False)`: 15 bins, with edges halfway between scores; debiased by default"
         ),
-        "calibre": "`classwise_ece`: the unweighted mean of the classes' debiased errors, each with its own root; 15 bins",
+        "calibre": "`classwise_ece`: the unweighted mean of debiased errors, one root per class; 15 bins",
     },
 )
 def marginal_calibration_error(

@@ -318,7 +318,7 @@ def test_autocast_and_inference_mode(device):
             None,
             r"must lie in \[0, 1\], got 3.2 at row 1; these look like logits: pass from_logits=True",
         ),
-        ([0.5, 1.0001], [0, 1], None, "got 1.0001 at row 1; if this is a rounding error, clip them to [0, 1] first"),
+        ([0.5, 1.0001], [0, 1], None, r"got 1.0001 at row 1; if this is a rounding error, clip them to \[0, 1\]"),
         ([0.5, math.nan], [0, 1], None, "predictions must be finite, got nan at row 1"),
         ([0.5, 0.2], [0, 2], None, r"integers 0..1, got 2 at row 1; pass ignore_index=2"),
         ([0.5, 0.2], [0, 0.3], None, "got a number that is not whole at row 1"),
