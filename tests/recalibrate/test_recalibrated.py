@@ -550,6 +550,7 @@ def test_auto_chooses_what_select_chooses():
     by_name = Recalibrated(GaussianNB(), found.chosen).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), by_name.predict_proba(X))
     assert log_loss(y, model.predict_proba(X)) < log_loss(y, GaussianNB().fit(X, y).predict_proba(X))
+    assert not hasattr(model.set_params(method="platt").fit(X, y), "selection_")
 
 
 def test_auto_may_leave_probabilities_alone():

@@ -76,3 +76,12 @@ def test_logits_that_look_like_probabilities_are_worth_a_note(tmp_path):
     logits = PlattScaling(input="logits").fit(z, rng.random(400) < 1 / (1 + np.exp(-z)))
     _, notes = apply_to_run(logits, old, tmp_path / "new.run")
     assert notes == ("The calibration map takes logits, and all scores lie in [0, 1]: are they probabilities?",)
+
+
+def test_a_reversed_order_is_worth_a_note(tmp_path):
+    """Ranks stay in the file, and a map with a negative slope contradicts them."""
+    z = np.random.default_rng(1).normal(size=400)
+    falling = PlattScaling(input="scores").fit(z, np.random.default_rng(2).random(400) < 1 / (1 + np.exp(z)))
+    (tmp_path / "old.run").write_text("q1 Q0 d7 1 2.5 x\nq1 Q0 d2 2 -1.0 x\n")
+    _, notes = apply_to_run(falling, tmp_path / "old.run", tmp_path / "new.run")
+    assert notes == ("The calibration map reverses the order of some scores; the ranks in the run stay as they were.",)

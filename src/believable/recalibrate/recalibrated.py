@@ -240,6 +240,8 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             else:
                 estimators, methods = self._learn_out_of_fold(X, y, weights, model_weights, folds, groups)
         self.classes_, self.estimators_, self.methods_ = methods[0].classes_, estimators, methods
+        if not self._is_auto():  # after a fit that chose among methods
+            self.__dict__.pop("selection_", None)
         return self
 
     def predict_proba(self, X: Any) -> Float64s:

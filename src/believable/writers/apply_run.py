@@ -75,6 +75,8 @@ def apply_to_run(
     notes = []
     if recalibrator.input == "logits" and scores.min() >= 0 and scores.max() <= 1:
         notes.append("The calibration map takes logits, and all scores lie in [0, 1]: are they probabilities?")
+    if bool((np.diff(probabilities[np.argsort(scores, kind="stable")]) < 0).any()):
+        notes.append("The calibration map reverses the order of some scores; the ranks in the run stay as they were.")
     return len(scores), tuple(notes)
 
 
