@@ -88,10 +88,8 @@ def _recalibrate(facts: AuditFacts) -> str:
 def _worst_subgroup(facts: AuditFacts) -> str:
     """Name the worst miscalibrated subgroup; if all rows together are miscalibrated, one that is certainly worse."""
     verdict = facts.verdict
-    told = verdict.findings[0] if verdict.findings and verdict.findings[0].rule == "subgroup" else None
-    if told is not None:
-        part = next(one for one in facts.subgroups if told.words.startswith(f"For {one.column} = {one.name}, "))
-        return f"Recalibrate {part.column} = {part.name} by itself, on its own rows."
+    if verdict.findings and verdict.findings[0].rule == "subgroup":
+        return f"Recalibrate {verdict.findings[0].about} by itself, on its own rows."
     least = verdict.high if verdict.miscalibrated else 0.0
     flagged = [part for part in facts.subgroups if part.flagged and (part.low or 0) > least]
     if not flagged:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from believable.auditing.evidence import Bounded, Evidence
@@ -160,7 +160,7 @@ def class_is_wrong(parts: Sequence[PartEvidence]) -> Finding | None:
 def subgroup_is_wrong(parts: Sequence[PartEvidence], total: int) -> Finding | None:
     """Check whether a subgroup, out of a total, is wrong enough to call for recalibration (care)."""
     found = _part_is_wrong("subgroup", parts, f"of {total} subgroups are as wrong")
-    return None if found is None else Finding(found.rule, "use with care", found.words)
+    return None if found is None else replace(found, answer="use with care")
 
 
 def calls_for_recalibration(evidence: Evidence) -> Finding | None:
@@ -177,7 +177,7 @@ def _part_is_wrong(rule: str, parts: Sequence[PartEvidence], others: str) -> Fin
     more = f" ({len(wrong)} {others})" if len(wrong) > 1 else ""
     words = f"For {part.name}, {finding.words[0].lower()}{finding.words[1:].removesuffix('.')}{more}."
     most = sum(part.share for part, _ in wrong) >= MOST_ROWS
-    return Finding(rule, "no, recalibrate first" if most else "use with care", words)
+    return Finding(rule, "no, recalibrate first" if most else "use with care", words, part.name)
 
 
 def recalibration_gains(fix: Fix | None) -> Finding | None:

@@ -134,11 +134,14 @@ class Finding:
         The answer that the rule asks for; the verdict gives the most serious of these.
     words : str
         A sentence that says what is wrong.
+    about : str
+        The class or subgroup that it is about, such as "class 3" or "site = a"; "" for all rows.
     """
 
     rule: str
     answer: Alarm
     words: str
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

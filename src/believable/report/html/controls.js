@@ -39,8 +39,8 @@ const Page = (() => {
   const start = {
     strategy: crowded ? "quantile" : audit.strategy,
     bins: audit.strategy === "uniform" && !crowded ? nearest(audit.bins) : Math.min(Math.max(audit.bins, 2), MOST_QUANTILE),
-    class: null,
-    group: null,
+    class: audit.about.class,
+    group: audit.about.group,
     stage: "before",
     band: true,
     smoothed: false,

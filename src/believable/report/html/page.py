@@ -95,10 +95,12 @@ def axis_labels(about_confidence: bool) -> tuple[str, str]:
 def as_data(audit: Audit) -> str:
     """What the script reads, as JSON that cannot end its element: classes and subgroups by number, cells packed.
 
-    No result is among it: the script computes what it shows from the cells.
+    No result is among it: the script computes what it shows from the cells. It begins with the class or subgroup that
+    the answer is about.
     """
     classes = list(dict.fromkeys(one.class_name for one in audit.slices if one.class_name is not None))
     groups = list(dict.fromkeys((one.column, one.level) for one in audit.slices if one.column is not None))
+    about = audit.verdict.findings[0].about if audit.verdict.findings else ""
     data: dict[str, Any] = {
         "bins": audit.verdict.n_bins,
         "strategy": audit.verdict.strategy,
@@ -109,6 +111,10 @@ def as_data(audit: Audit) -> str:
         "level": audit.verdict.level,
         "classes": classes,
         "groups": [{"column": column, "level": level} for column, level in groups],
+        "about": {
+            "class": _number_of(about, [f"class {name}" for name in classes]),
+            "group": _number_of(about, [f"{column} = {level}" for column, level in groups]),
+        },
         "slices": [
             {
                 "class": None if one.class_name is None else classes.index(one.class_name),
@@ -123,6 +129,10 @@ def as_data(audit: Audit) -> str:
     }
     written = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return re.sub("[<>&]", lambda match: JSON_ESCAPES[match[0]], written)
+
+
+def _number_of(name: str, names: list[str]) -> int | None:
+    return names.index(name) if name in names else None
 
 
 def _line(line: CurveLine) -> dict[str, Any]:
