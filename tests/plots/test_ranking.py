@@ -52,7 +52,7 @@ def test_scores_are_ranked_first(tmp_path):
     assert [text.get_text() for text in figure.axes[0].texts if text.get_text() != "Now"] == [
         names[row] for row in sorted(best)
     ]
-    assert title(figure) == "Uncertainty counts in favour of a row\nNo change among the first 3"
+    assert title(figure) == "Uncertainty counts in favour of a row\nNo new row among the first 3"
     assert (tmp_path / "a.png").stat().st_size > 1000
 
 

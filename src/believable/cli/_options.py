@@ -121,7 +121,7 @@ SHARED: dict[str, Callable[[Any], Any]] = {
     "format": click.option(
         "--format",
         type=FormatChoice(),
-        help="Format of FILE, if the file name does not show it.",
+        help="Format of the input, if the file name does not show it.",
     ),
     "run": click.option(
         "--run", type=click.Path(path_type=Path), help="A TREC run, with lines of: query Q0 document rank score name."

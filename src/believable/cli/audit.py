@@ -52,7 +52,8 @@ READABLE = click.Path(path_type=Path)
 @click.option(
     "--notion",
     type=click.Choice(["confidence", "classwise", "top_label"]),
-    help="With one column per class, the notion of calibration to judge.  [default: confidence]",
+    help="With one column per class, what to judge: the predicted class (confidence), every class (classwise), or each "
+    "predicted class by itself (top_label).  [default: confidence]",
 )
 @click.option(
     "--fix/--no-fix", default=True, help="Check whether recalibration would help, or skip this.  [default: fix]"
@@ -96,7 +97,7 @@ READABLE = click.Path(path_type=Path)
     help="Save the state after this many rows.  [default: every ten seconds]",
 )
 @click.option(
-    "--save-summary", type=READABLE, help="Write everything that was counted here; audit it later in place of FILE."
+    "--save-summary", type=READABLE, help="Write the summary (all counts) here, to audit it later in place of FILE."
 )
 @click.option(
     "--names",
@@ -121,9 +122,14 @@ READABLE = click.Path(path_type=Path)
 @click.option(
     "--normalise",
     type=click.Choice(["none", "length", "bytes"]),
-    help="Divide log-likelihoods by the length of each choice first.  [default: none]",
+    help="First divide the log-likelihood of each choice by its number of characters (length) or of bytes (bytes).  "
+    "[default: none]",
 )
-@click.option("--filter", metavar="NAME", help="The filter of the log to use.  [default: the first]")
+@click.option(
+    "--filter",
+    metavar="NAME",
+    help="If lm-evaluation-harness logged several filters, the one to use.  [default: the first]",
+)
 @sentences
 def audit(files: tuple[Path, ...], **given: Any) -> None:
     """Answer whether the scores in FILE can be taken at face value, with the evidence and what to do.
@@ -137,15 +143,16 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
     A --by column with more than 12 different numbers is divided into four ranges. If it has more than 50 different
     texts, the 50 most frequent are kept and the others combined.
 
-    Parquet files of more than 5 million rows, several files, a folder, or a pattern in quotes ('2026-*.parquet') are
-    counted in one pass, in little memory. FILE may also be a saved summary. Options that need individual rows
-    (--cluster, --compare) are not available for data counted in one pass, nor for a saved summary.
+    A Parquet file of more than 5 million rows, several Parquet files, a folder of them, or a pattern in quotes
+    ('2026-*.parquet') is counted in one pass, in little memory. FILE may also be a saved summary. Options that need
+    individual rows (--cluster, --compare) are not available for data counted in one pass, nor for a saved summary.
 
     With --names, each FILE is a model: `believable audit a.csv b.csv --names a,b` audits 2 to 8 models on the same rows
     and ranks them.
 
-    To audit a reranker, use --run and --qrels in place of FILE. Logs of lm-evaluation-harness (--log_samples), and JSON
-    lines with the fields confidence and correct, are recognised automatically.
+    To audit a reranker, use --run and --qrels in place of FILE. Raw scores in a FILE cannot be audited: first turn them
+    into probabilities with `believable fit` and `believable apply`. Logs of lm-evaluation-harness (--log_samples), and
+    JSON lines with the fields confidence and correct, are recognised automatically.
 
     Exit code: 0 if no gate failed, whatever the verdict, 1 if a gate failed, 2 for bad input, 130 if interrupted.
     """

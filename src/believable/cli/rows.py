@@ -24,7 +24,10 @@ USUAL_RATE, USUAL_AUC = 0.5, 0.8
 @click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--width", type=float, metavar="NUMBER", help="Largest width of the 95 % interval of the ECE.")
 @click.option(
-    "--floor", type=float, metavar="NUMBER", help="Largest noise floor: the ECE of a perfectly calibrated model."
+    "--floor",
+    type=float,
+    metavar="NUMBER",
+    help="Largest noise floor: the ECE that a perfectly calibrated model would show in so many rows.",
 )
 @click.option(
     "--slope-width", type=float, metavar="NUMBER", help="Largest width of the 95 % interval of the calibration slope."

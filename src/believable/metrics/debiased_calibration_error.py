@@ -103,8 +103,9 @@ def debiased_calibration_error(
 
     .. math:: \sum_c \frac{W_c}{T} \left[ (\mathrm{acc}_c - \mathrm{conf}_c)^2 - \frac{v_c}{n_c} \right]
 
-    with v_c the sample variance of the residuals y - p in bin c. For a perfectly calibrated model, the plug-in error is
-    positive, but this estimate has mean zero. Its root, taken of the positive part, lies in [0, 1]; 0 is best.
+    with v_c the sample variance of the residuals y - p and n_c the number of rows in bin c, and the other symbols as in
+    `expected_calibration_error`. For a perfectly calibrated model, the sum without v_c / n_c is positive, but this
+    estimate has mean zero. Its root, taken of the positive part, lies in [0, 1]; 0 is best.
 
     Parameters
     ----------

@@ -109,7 +109,8 @@ def title_of(value: Ranking, rows: Ints) -> str:
     new = int(np.count_nonzero(value.plain_rank[rows] > len(rows)))
     way = "against" if value.aversion > 0 else "in favour of" if value.aversion < 0 else "neither for nor against"
     first = f"the first {len(rows)}" if len(rows) > 1 else "the first row"
-    said = f"{new} of {first} {'are' if new > 1 else 'is'} new" if new else f"No change among {first}"
+    same = f"No new row among {first}" if len(rows) > 1 else "The first row is the same"
+    said = f"{new} of {first} {'are' if new > 1 else 'is'} new" if new else same
     return f"Uncertainty counts {way} a row\n{said}"
 
 
@@ -161,7 +162,7 @@ def plot_ranking(
     >>> figure = plot_ranking([0.9, 0.8, 0.5], interval=([0.4, 0.7, 0.45], [1.0, 0.9, 0.55]))
     >>> print(figure.axes[0].get_title("left"))
     Uncertainty counts against a row
-    No change among the first 3
+    No new row among the first 3
     """
     top = _check.positive_integer(top, "top", 1, 60)
     query = _check.positive_integer(query, "query", 0)

@@ -49,7 +49,7 @@ TERMS_EXPLAINED = {
         "scores would have if they were calibrated.",
     ),
     "chance": (
-        "Noise floor, about",
+        "Approximate noise floor",
         "Roughly the ECE that a perfectly calibrated model with these scores would show in these bins. For the bins of "
         "the answer it was simulated; for others this page uses a formula, which differs a little.",
     ),
@@ -64,7 +64,7 @@ TERMS_EXPLAINED = {
     "p": (
         "p-value",
         "The probability that a perfectly calibrated model shows at least as much. The adjusted one allows for having "
-        "looked at many parts: of those that are marked, at most about one in twenty is marked by mistake.",
+        "looked at many classes or subgroups: at most about one in twenty of those marked is marked by mistake.",
     ),
     "gain": (
         "Gain",
