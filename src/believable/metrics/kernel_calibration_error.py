@@ -208,8 +208,9 @@ def kernel_calibration_error(
     """Kernel calibration error of the whole probability vector: the root of the biased squared error.
 
     sqrt( sum_ij w_i w_j k(P_i, P_j) <e_i - P_i, e_j - P_j> ) / W, with P_i the probabilities of row i and e_i the unit
-    vector of its label, and with each row paired with itself too: the norm of the mean of (e - P) k(P, ·), its largest product with a vector field of norm 1. In [0, sqrt(2)] for kernels of at most 1; 0
-    is best. Sampling noise makes it positive even for calibrated predictions, less so the more rows there are.
+    vector of its label, and with each row paired with itself too: the norm of the mean of (e - P) k(P, ·), its largest
+    product with a vector field of norm 1. In [0, sqrt(2)] for kernels of at most 1; 0 is best. Sampling noise makes it
+    positive even for calibrated predictions, less so the more rows there are.
 
     Vectors, labels, kernels and cost are those of `squared_kernel_calibration_error`.
 
