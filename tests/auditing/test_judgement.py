@@ -23,14 +23,16 @@ RNG = np.random.default_rng(0)
 
 @pytest.fixture
 def without_interval(monkeypatch):
-    """Verdicts with an interval of no width around the ECE: whether perfect calibration is rejected is not decided by
-    the interval, which takes most of the time."""
+    """Verdicts with an interval of no width around the ECE, and fewer draws: the interval does not decide whether
+    perfect calibration is rejected, and takes most of the time; tests by fewer draws hold their level too."""
 
     def instead(metric, predictions, *, options, level, **others):
         value = believable.expected_calibration_error(predictions, **options)
         return Interval(value, value, level, value, value, "none")
 
     monkeypatch.setattr(judgement, "interval", instead)
+    monkeypatch.setattr(judgement, "FLOOR_DRAWS", 1000)
+    monkeypatch.setattr(judgement, "TEST_DRAWS", 999)
 
 
 @pytest.mark.slow
@@ -309,7 +311,7 @@ def test_one_curve_only():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", [0.5, 0.95])
-def test_clusters_raise_no_false_alarm(level):
+def test_clusters_raise_no_false_alarm(level, without_interval):
     """Clusters that share a fate, calibrated on the whole, are seldom rejected, whatever the level of the intervals."""
     from scipy.special import ndtr
 
@@ -365,7 +367,7 @@ def test_clusters_are_asked_for():
 
 
 @pytest.mark.slow
-def test_copies_within_clusters_raise_no_false_alarm():
+def test_copies_within_clusters_raise_no_false_alarm(without_interval):
     """Rows of a cluster may share their score and their outcome, whatever the scores."""
     for scores in (lambda rng: rng.random(150), lambda rng: rng.beta(0.6, 30, 150).clip(1e-6)):
         told = 0

@@ -196,7 +196,7 @@ def test_nothing_can_be_promised():
     )
     never = threshold_for(p, np.zeros(100, int))
     assert not never.is_found
-    assert str(never).endswith("have precision 0.0000 (lower bound 0.0000).")
+    assert str(never).endswith("their precision is 0.0000 (lower bound 0.0000).")
 
 
 def test_certain_and_constant_scores():
