@@ -18,7 +18,7 @@ QUIET = {
 CHANGES = {
     "all scores 0.05 too low": lambda p: np.minimum(p + 0.05, 1),
     "all scores 0.1 too low": lambda p: np.minimum(p + 0.1, 1),
-    "observed rate is score^1.3 (scores up to 0.08 too high)": lambda p: p**1.3,
+    "observed rate is score^1.3 (scores up to 0.1 too high)": lambda p: p**1.3,
     "scores from 0.7 to 0.8 are 0.15 too high": lambda p: np.where((p > 0.7) & (p <= 0.8), p - 0.15, p),
 }
 
