@@ -521,3 +521,12 @@ def test_what_is_wrong_with_classes_alone_does_not_contradict_the_test():
     assert judged.findings[0].rule == "class"
     assert not judged.miscalibrated
     assert "A perfectly calibrated model could show such differences overall" in str(judged)
+
+
+def test_two_classes_as_an_event_are_judged_as_the_event():
+    """The classes are the event and its absence, and add nothing to its verdict."""
+    rng = np.random.default_rng(26)
+    for power in (1.0, 1.2, 1.4):
+        p = rng.beta(0.4, 1, 3000).round(2)
+        y = (rng.random(3000) < p**power).astype(int)
+        assert verdict(np.column_stack([1 - p, p]), y, notion="binary") == verdict(p, y)

@@ -15,6 +15,7 @@ from believable.report.by_chance import expected_by_chance
 from believable.report.document import Audit
 from believable.report.html import as_page
 from believable.report.html.words import number
+from believable.report.verdicts import Finding
 from tests.needs import need
 
 UNIFORM = (2, 7, 12, 21, 35, 60)  # none of them was computed when the page was written
@@ -342,6 +343,25 @@ def test_small_diagrams_choose(classes, show):
     assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
     page.keyboard.press("Enter")
     assert page.evaluate("believable.state.class") is None
+
+
+def test_it_begins_with_what_the_answer_is_about(event, classes, show):
+    """The diagram of a class or subgroup that the headline names; of all rows where it names none, or one left out."""
+    assert show(event).evaluate("believable.state.group") is None
+    part, label = event.subgroups[1], classes.parts[1].name
+    about = f"{part.column} = {part.name}"
+    named = Finding("subgroup", "use with care", f"For {about}, it is wrong.", about)
+    page = show(replace(event, verdict=replace(event.verdict, findings=(named,))))
+    assert page.text_content("#live-of").startswith(about)
+    page.select_option("#group", "")
+    page.click("#reset")
+    assert page.text_content("#live-of").startswith(about)
+    of_class = Finding("class", "use with care", "It is wrong.", f"class {label}")
+    page = show(replace(classes, verdict=replace(classes.verdict, findings=(of_class,))))
+    assert page.text_content("#live-of") == f"all rows, class {label}"
+    missing = Finding("class", "use with care", "It is wrong.", "class that was left out")
+    page = show(replace(classes, verdict=replace(classes.verdict, findings=(missing,))))
+    assert page.text_content("#live-of") == "all rows"
 
 
 def test_curves_are_of_all_rows(event, show):

@@ -184,7 +184,7 @@ def test_no_result_is_embedded(demo):
     """The script gets cells, curves and the map, and nothing that was computed for some number of bins."""
     data = data_of(as_page(demo))
     assert set(data) == {
-        "bins", "strategy", "kind", "confidence", "clustered", "pooled", "level", "classes", "groups", "about", "slices",
+        "bins", "strategy", "kind", "confidence", "clustered", "pooled", "level", "classes", "groups", "start", "slices",
         "lines", "map",
     }  # fmt: skip
     assert {key for one in data["slices"] for key in one} == {"class", "group", "stage", "data"}

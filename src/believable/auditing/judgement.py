@@ -72,7 +72,7 @@ def verdict(
     The answer is one of five: yes; yes, as far as these data can tell; use with care; no, recalibrate first; or not
     enough data, with how much would be enough. It rests on the average, the calibration slope, ranges of scores, the
     ECE and the classes of a matrix, each with its interval; docs/audit.md has the table of rules. Nothing counts
-    against the scores unless perfect calibration is rejected by several tests with a joint level of 5 %.
+    against the scores as a whole unless perfect calibration is rejected by several tests with a joint level of 5 %.
 
     The parameters are those of `expected_calibration_error`, for notions with one curve ("binary", "confidence", or
     others with pooled=True); a `Summary` instead of the rows gives the same verdict. `clusters` says which rows belong
@@ -128,7 +128,9 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
     sure = ends if level == RULES_LEVEL else _ece_interval(source, settings, RULES_LEVEL)
     evidence = curve.evidence(settings, rejected, _agreeing(sure, rejected, test))
     findings = findings_of(evidence)
-    if source.has_classes and not source.too_coarse(settings.n_bins, settings.strategy):
+    # Two classes that are judged as one event are that event and its absence: they say nothing that it does not say.
+    apart = source.has_classes and stats.view.notion != "binary"
+    if apart and not source.too_coarse(settings.n_bins, settings.strategy):
         wrong = class_is_wrong(evidence_of_classes(source, settings))
         findings = in_order([*findings, *([wrong] if wrong else [])])
     answer = answer_of(evidence, findings)

@@ -36,11 +36,12 @@ const Page = (() => {
   const fullAtFirst = audit.strategy === "uniform" ? full(Statistic.uniformBins(everything, nearest(audit.bins))) : Infinity;
   const crowded = fullAtFirst < 3 && full(Statistic.quantileBins(everything, Math.max(audit.bins, 2))) > fullAtFirst;
 
+  const first = audit.slices[audit.start]; // what the answer is about
   const start = {
     strategy: crowded ? "quantile" : audit.strategy,
     bins: audit.strategy === "uniform" && !crowded ? nearest(audit.bins) : Math.min(Math.max(audit.bins, 2), MOST_QUANTILE),
-    class: audit.about.class,
-    group: audit.about.group,
+    class: first.class,
+    group: first.group,
     stage: "before",
     band: true,
     smoothed: false,

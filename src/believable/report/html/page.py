@@ -100,7 +100,6 @@ def as_data(audit: Audit) -> str:
     """
     classes = list(dict.fromkeys(one.class_name for one in audit.slices if one.class_name is not None))
     groups = list(dict.fromkeys((one.column, one.level) for one in audit.slices if one.column is not None))
-    about = audit.verdict.findings[0].about if audit.verdict.findings else ""
     data: dict[str, Any] = {
         "bins": audit.verdict.n_bins,
         "strategy": audit.verdict.strategy,
@@ -111,10 +110,7 @@ def as_data(audit: Audit) -> str:
         "level": audit.verdict.level,
         "classes": classes,
         "groups": [{"column": column, "level": level} for column, level in groups],
-        "about": {
-            "class": _number_of(about, [f"class {name}" for name in classes]),
-            "group": _number_of(about, [f"{column} = {level}" for column, level in groups]),
-        },
+        "start": _start(audit),
         "slices": [
             {
                 "class": None if one.class_name is None else classes.index(one.class_name),
@@ -131,8 +127,14 @@ def as_data(audit: Audit) -> str:
     return re.sub("[<>&]", lambda match: JSON_ESCAPES[match[0]], written)
 
 
-def _number_of(name: str, names: list[str]) -> int | None:
-    return names.index(name) if name in names else None
+def _start(audit: Audit) -> int:
+    """The number of the slice that the page begins with: what the answer is about, or all rows, which come first."""
+    about = audit.verdict.findings[0].about if audit.verdict.findings else ""
+    for i, one in enumerate(audit.slices):
+        name = f"class {one.class_name}" if one.column is None else f"{one.column} = {one.level}"
+        if name == about and (one.class_name is None or one.column is None):
+            return i
+    return 0
 
 
 def _line(line: CurveLine) -> dict[str, Any]:
