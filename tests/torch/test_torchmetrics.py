@@ -127,7 +127,7 @@ def test_precision_and_checkpoints(device):
     model.half().to(torch.bfloat16)
     model.ece._computed = None
     assert model.ece.compute() == value
-    assert model.ece.sums.dtype == torch.float64
+    assert model.ece.counts.dtype == torch.float64
     assert not model.state_dict()
     model.ece.persistent(True)
     other = nn.Module()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from believable._kernels.compiled import binary_pass as compiled
@@ -96,7 +98,7 @@ def _by_grid(scores: Floats, labels: Array, weights: Float64s | None, grids: tup
         found, code = np.unique(code, return_inverse=True) if few else (np.arange(n_sums), code)
         weight = None if weights is None else weights[rows]
         table = table + pair_sums(code, len(found), scores[rows], labels[rows], weight)
-    return _on_each_grid(found, table[0], table[1], grids)
+    return _on_each_grid(found, table[0], table[1], (grid.cells for grid in grids))
 
 
 def _codes(scores: Floats, logit: Float64s, grids: tuple[PassGrid, ...]) -> Ints:
@@ -111,17 +113,26 @@ def _codes(scores: Floats, logit: Float64s, grids: tuple[PassGrid, ...]) -> Ints
     return code.astype(np.intp)
 
 
-def _on_each_grid(found: Ints, total: Float64s, positive: Float64s, grids: tuple[PassGrid, ...]) -> list[CellSums]:
+def _on_each_grid(found: Ints, total: Float64s, positive: Float64s, cells: Iterable[Ints]) -> list[CellSums]:
     """Convert moments by code to moments by cell of each grid; codes and cells ascend."""
     occupied = np.flatnonzero(total[0])
     found, total, positive = found[occupied], total[:, occupied], positive[:, occupied]
     made = []
-    for grid in grids:
-        cell = grid.cells[found].astype(np.int64)
-        starts = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
-        by_cell = [np.add.reduceat(terms, starts, axis=1) for terms in (total, positive)]
+    for of_codes in cells:
+        cell = of_codes[found].astype(np.int64)
+        starts = np.flatnonzero(np.diff(cell, prepend=-1))
+        by_cell = [np.add.reduceat(terms, starts, axis=1) if len(starts) else terms for terms in (total, positive)]
         made.append((cell[starts], by_cell[0], by_cell[1]))
     return made
+
+
+@twin(compiled.cells_of_table)
+def cells_of_table(table: Float64s, cells: tuple[Ints, ...]) -> list[CellSums]:
+    """Return the cells of each grid with their moments, from a table (code, outcome, moment), which is overwritten.
+
+    `cells` has for each grid the cell of every code, ascending.
+    """
+    return _on_each_grid(np.arange(len(table)), table[:, 0].T + table[:, 1].T, table[:, 1].T, cells)
 
 
 def _added(parts: list[Sums]) -> Sums:
@@ -184,7 +195,8 @@ def _plain_pass(scores: Floats, labels: Array, grids: tuple[PassGrid, ...]) -> t
             p *= p
             table[2] += np.bincount(code, p, n_codes)
     split = table.reshape(3, -1, 2)
-    return _added(over.parts), _on_each_grid(found, split[:, :, 0] + split[:, :, 1], split[:, :, 1], grids)
+    total, positive = split[:, :, 0] + split[:, :, 1], split[:, :, 1]
+    return _added(over.parts), _on_each_grid(found, total, positive, (grid.cells for grid in grids))
 
 
 class _PlainPass:

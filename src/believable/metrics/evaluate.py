@@ -149,8 +149,8 @@ def _names(metrics: Iterable[str]) -> Iterable[str]:
 
 
 def _sources(predictions: Any, actuals: Any, sample_weight: Any) -> list[Any]:
-    if isinstance(predictions, Summary):
-        refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
+    if isinstance(predictions, Readable) and predictions.problem is not None:
+        refuse_extras(type(predictions).__name__, actuals=actuals, sample_weight=sample_weight)
         return [predictions]
     statistics = predictions if isinstance(predictions, (list, tuple)) else [predictions]
     if statistics and all(isinstance(item, Readable) and item.problem is None for item in statistics):

@@ -13,9 +13,10 @@ from believable._types import Notion
 from believable.errors import InputError, MissingDependencyError, UndefinedError
 from believable.metrics.table import find_metric
 from believable.torch.counting.meter import device_after
+from believable.torch.counting.reader import TallyReader
 from believable.torch.counting.rows import check_rows, rows_of, whole_or_none
-from believable.torch.counting.state import MeterState
-from believable.torch.counting.tally import layout_for
+from believable.torch.counting.state import count
+from believable.torch.counting.tally import Tally, layout_for
 
 try:
     from torchmetrics import Metric
@@ -94,13 +95,15 @@ class CalibrationError(Metric):
         self.notion, self.from_logits, self.ignore_index = notion, bool(from_logits), whole_or_none(ignore_index)
         # torchmetrics has this as a constant of the class; here it depends on the metric.
         self.__dict__["higher_is_better"] = {"lower": False, "higher": True, None: None}[row.direction]
-        self._empty = MeterState.empty(self._layout("float64"))
-        for name, tensor in self._empty.named().items():
-            self.add_state(name.replace(".", "_"), tensor, dist_reduce_fx="sum")
+        self._needs_scores = row.needs != "bins"
+        self._seen: tuple[str, Any] = ("", None)  # the last type of scores, and the state in which it is noted
+        self._layouts = {name: self._layout(name) for name in SCORE_TYPES}
+        self._tally = Tally.empty(self._layouts["float64"])
+        self.add_state("counts", self._tally.buffer.clone(), dist_reduce_fx="sum")
         self.add_state("types", torch.zeros(len(SCORE_TYPES), dtype=torch.int64), dist_reduce_fx="max")
         # A collection updates one metric for all with equal states after the first batch, so metrics that would read
         # later batches differently must not look equal.
-        choices = zlib.crc32(repr([self._empty.tally.layout, self.from_logits, self.ignore_index]).encode())
+        choices = zlib.crc32(repr([self._tally.layout, self.from_logits, self.ignore_index]).encode())
         self.add_state("choices", torch.tensor(list(choices.to_bytes(4)), dtype=torch.uint8), dist_reduce_fx="max")
 
     def update(self, predictions: Tensor, targets: Tensor) -> None:
@@ -129,20 +132,24 @@ class CalibrationError(Metric):
             for name in self._defaults:  # after a reset in inference mode the tensors cannot be added to
                 if (state := getattr(self, name)).is_inference():
                     setattr(self, name, state.clone())
-        self._meter_state().add(rows, self._layout(rows.dtype))
-        self.types[SCORE_TYPES.index(rows.dtype)] = 1
+        count(self._counts(rows.dtype), rows, scores_too=self._needs_scores)
+        seen_type, seen_in = self._seen
+        if seen_type != rows.dtype or seen_in is not self.types:  # a launch that most updates need not make
+            self.types[SCORE_TYPES.index(rows.dtype)] = 1
+            self._seen = (rows.dtype, self.types)
 
     def compute(self) -> Tensor:
         """Return the value in float64."""
         single, double = self.types.tolist()
         if single and double:
             raise InputError("some scores were float32, others float64, and bins differ between the two: convert them")
-        state = self._meter_state().of_type(self._layout("float32" if single else "float64"))
+        reader = TallyReader(self._counts("float32" if single else "float64"))
         row = find_metric(self.metric)
         asked = {"n_bins": self.n_bins, "notion": self.notion}
         options = {name: value for name, value in asked.items() if value is not None and name in row.options}
+        reader.refuse_invalid()
         try:
-            value = float(row.function(state.summary(), **options))
+            value = float(row.function(reader, **options))
         except UndefinedError:
             value = float("nan")
         return torch.tensor(value, dtype=torch.float64, device=self.device)
@@ -151,8 +158,12 @@ class CalibrationError(Metric):
         """Move states between devices but keep their type: sums in half precision would be wrong."""
         return super()._apply(lambda tensor: tensor.to(device_after(fn, tensor.device)), *args, **kwargs)
 
-    def _meter_state(self) -> MeterState:
-        return self._empty.holding([getattr(self, name.replace(".", "_")) for name in self._empty.named()])
+    def _counts(self, dtype: str) -> Tally:
+        """Return the state as a tally of such scores, the same one until torchmetrics replaces the state."""
+        layout = self._layouts[dtype]
+        if self._tally.buffer is not self.counts or self._tally.layout is not layout:
+            self._tally = Tally.of(layout, self.counts, weighted=False)
+        return self._tally
 
     def _layout(self, dtype: str) -> Any:
         row = find_metric(self.metric)

@@ -126,6 +126,13 @@ def _on_grid(found: Ints, by_code: Float64s, cells: Ints, moments: int, soft: bo
     return keys, total, positive
 
 
+def cells_of_table(table: Float64s, cells: tuple[Ints, ...]) -> list[CellSums]:
+    n_codes, _, moments = table.shape
+    table, found = np.ascontiguousarray(table).reshape(n_codes, 2 * moments), np.empty(n_codes, np.intc)
+    n_found = c.occupied(table, found, 1)
+    return [_on_grid(found[:n_found], table[:n_found], of_codes, moments, soft=False) for of_codes in cells]
+
+
 def _parts(n: int) -> list[tuple[int, int]]:
     """Return ranges of rows, each starting at a part."""
     if n < 2 * PASS_ROWS_PER_THREAD:

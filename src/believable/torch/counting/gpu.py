@@ -1,14 +1,18 @@
 """One pass over rows on a GPU: choose a kernel of `believable/torch/cuda` and launch it.
 
 The kernels are CUDA C++, because each thread needs its own cells in shared memory. They are compiled on first use, by
-the compiler that comes with torch. They count what `counting.reference` counts in plain torch.
+the compiler that comes with torch. They count what `counting.reference` counts in plain torch. Everything that does not
+change from batch to batch is prepared once and kept with the tally, so that an update is little more than a launch.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -16,112 +20,167 @@ import torch
 from torch import Tensor
 
 from believable import _kernels
-from believable._check import BFLOAT16_TOLERANCE, ROW_SUM_TOLERANCE
+from believable._check import BFLOAT16_TOLERANCE, HEAVIEST_WEIGHT, LIGHTEST_WEIGHT, ROW_SUM_TOLERANCE
 from believable.binning import Grid
 from believable.torch.counting.rows import Rows
-from believable.torch.counting.tally import Tally, views_of
+from believable.torch.counting.tally import Tally, code_bounds, n_codes, parts_of, views_of
 
 _COMPILE = getattr(torch.cuda, "_compile_kernel", None)  # torch 2.9 and later
 
-SCORE_CODES = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
+SCORE_CODES = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2, torch.float64: 3}
 LABEL_TYPES = {
     torch.bool: "unsigned char",
     torch.uint8: "unsigned char",
     torch.int8: "signed char",
+    torch.int16: "short",
     torch.int32: "int",
     torch.int64: "long long",
 }
+WEIGHT_TYPES = {torch.float32: "float", torch.float64: "double"}
 MAX_CELLS_IN_SHARED_MEMORY = 32
 MAX_CLASSES_PER_THREAD = 32  # as many as the registers hold
 MAX_CLASSES_PER_WARP = 1024  # 32 in each thread
 MAX_CLASSES_PER_BLOCK = 8192
+MAX_RANKS = 16  # every thread keeps as many of its largest scores
 SHARED_BYTES_PER_BLOCK = (48 << 10) - 512  # what every block may have
 SHARED_BYTES_PER_MULTIPROCESSOR = 227 << 10  # what all its blocks share, plus 1,024 for each block
 CLASSWISE_TABLE_COPIES = 64  # copies of a small table, so that blocks rarely wait for each other
+EVENT_TABLE_COPIES = 512
+ROWS_FOR_COPIES = 1 << 14  # with fewer rows, adding up the copies takes longer than waiting
+ROWS_AT_ONCE = 1 << 20  # rows of `any_classes`, which keeps three numbers of each
+THREADS_FOR_BINS = 512
+VIEW_NAMES = {
+    "confidence": "CONFIDENCE_VIEW",
+    "top_label": "TOP_LABEL_VIEW",
+    "binary": "BINARY_VIEW",
+    "rth": "RTH_VIEW",
+    "within_top_r": "WITHIN_TOP_R_VIEW",
+    "top_r": "TOP_R_VIEW",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class KernelPass:
-    """Rows to add to a tally.
+class Batch:
+    """The tensors of some rows, laid out as a kernel reads them.
 
     Attributes
     ----------
-    tally : Tally
-    rows : Rows
     scores, labels : Tensor
-        The scores and labels of the rows, laid out as a kernel reads them.
+    weights : Tensor or None
     by_rows : bool
         Whether the classes of a row are contiguous in memory; those of a pixel are not.
-    scores_too : bool
-        Whether to sum proper scores too, or fill the tables alone.
+    n, inner : int
+        The number of rows, and of pixels or tokens in each entry of the first axis.
+    ignored : float
+        The label to leave out; -1, which is not a class, if there is none.
     """
 
-    tally: Tally
-    rows: Rows
     scores: Tensor
     labels: Tensor
+    weights: Tensor | None
     by_rows: bool
-    scores_too: bool
+    n: int
+    inner: int
+    ignored: float
 
-    @property
-    def ignored(self) -> float:
-        """The label to leave out, as a number for kernels; -1, which is not a class, if there is none."""
-        return -1.0 if self.rows.ignore_index is None else float(self.rows.ignore_index)
 
-    def macros(self) -> dict[str, Any]:
-        """The macros that every kernel is compiled with."""
-        aligned = self.scores.data_ptr() % 16 == 0 and self.labels.data_ptr() % 16 == 0
-        return {
-            "SCORE": SCORE_CODES[self.scores.dtype],
-            "LABEL": LABEL_TYPES[self.labels.dtype],
-            "LOGITS": int(self.rows.from_logits),
-            "IGNORE": int(self.rows.ignore_index is not None),
-            "VECTOR": int(aligned),
-            "SCORES": int(self.scores_too),
-        }
+Pass = Callable[[Batch], None]
+
+
+def can_launch(counts: Tensor) -> bool:
+    """Return whether kernels can be launched where these counts are."""
+    return counts.is_cuda and available()
 
 
 def fits(tally: Tally, rows: Rows) -> bool:
     """Return whether a kernel can count these rows on this machine; otherwise plain torch does."""
-    return rows.scores.is_cuda and has_kernel(tally, rows) and available()
+    return rows.scores.is_cuda and available() and has_kernel(tally, rows)
 
 
 def has_kernel(tally: Tally, rows: Rows) -> bool:
     """Return whether there is a kernel for these rows and this layout."""
-    plain = rows.weights is None and not tally.weighted
     known_types = rows.scores.dtype in SCORE_CODES and rows.labels.dtype in LABEL_TYPES
-    if not (plain and known_types and len(rows) and tally.layout.dtype == rows.dtype):
-        return False
-    views = views_of(tally.layout)
-    if rows.kind == "binary":
-        (_, grids), *others = views
-        spacings = [grid.spacing for grid in grids]
-        return not others and spacings in (["uniform"], ["uniform", "logit"])
-    by_class = {grids for view, grids in views if view.notion in ("top_label", "classwise")}
-    known = all(view.notion in ("confidence", "top_label", "classwise") for view, _ in views)
-    uniform = all(len(grids) == 1 and grids[0].spacing == "uniform" for _, grids in views)
-    return known and uniform and len(by_class) <= 1 and rows.n_classes <= MAX_CLASSES_PER_BLOCK
+    return known_types and len(rows) > 0 and all((view.r or 1) <= MAX_RANKS for view, _ in tally.layout.views)
 
 
 def add_rows(tally: Tally, rows: Rows, scores_too: bool = True) -> None:
     """Add rows to a tally, or to its tables alone, without waiting for the device."""
-    scores = rows.scores
-    by_rows = scores.ndim == 3 and scores.movedim(1, 2).is_contiguous()
+    batch = _batch_of(rows, tally.weighted)
+    settings = (
+        *(batch.scores.dtype, batch.labels.dtype, None if batch.weights is None else batch.weights.dtype),
+        *(batch.by_rows, batch.scores.data_ptr() % 16 == 0 and batch.labels.data_ptr() % 16 == 0),
+        *(rows.from_logits, rows.ignore_index is not None, batch.n >= ROWS_FOR_COPIES, scores_too),
+    )
+    device = batch.scores.device
+    if device.type == "cuda" and device.index != torch.cuda.current_device():
+        with torch.cuda.device(device):
+            _pass_for(tally, rows, batch, settings)(batch)
+    else:
+        _pass_for(tally, rows, batch, settings)(batch)
+
+
+def _batch_of(rows: Rows, weighted: bool) -> Batch:
+    scores, labels, weights = rows.scores, rows.labels, rows.weights
+    inner = labels.shape[1]
+    by_rows = scores.ndim == 3 and scores.stride(1) == 1 and _follow(scores, inner)
     scores = scores if by_rows else scores.contiguous()
-    one = KernelPass(tally, rows, scores, rows.labels.contiguous(), by_rows, scores_too)
-    with torch.cuda.device_of(scores):
-        if rows.kind == "binary":
-            _one_event(one)
-        elif rows.n_classes <= MAX_CLASSES_PER_THREAD:
-            _few_classes(one)
-        elif by_rows:
-            _many_classes(one)
-        else:  # one image at a time, transposed so that rows are contiguous
-            for image, labels in zip(scores, one.labels, strict=True):
-                _many_classes(replace(one, scores=image.T.contiguous(), labels=labels))
+    if weights is not None:
+        weights = (weights if weights.dtype in WEIGHT_TYPES else weights.float()).contiguous()
+    elif weighted:
+        weights = torch.ones(labels.shape, dtype=torch.float32, device=scores.device)
+    ignored = -1.0 if rows.ignore_index is None else float(rows.ignore_index)
+    return Batch(scores, labels.contiguous(), weights, by_rows, len(rows), inner, ignored)
 
 
-# --- compiling --------------------------------------------------------------------------------------------------------
+def _follow(scores: Tensor, inner: int) -> bool:
+    """Return whether rows of contiguous classes follow each other without gaps."""
+    n_classes = scores.shape[1]
+    after_a_row = inner == 1 or scores.stride(2) == n_classes
+    return after_a_row and (scores.shape[0] == 1 or scores.stride(0) == inner * n_classes)
+
+
+def _pass_for(tally: Tally, rows: Rows, batch: Batch, settings: tuple[Any, ...]) -> Pass:
+    """Return what counts such a batch, prepared for the first of them."""
+    made = tally.prepared.get(settings)
+    if made is None:
+        made = tally.prepared[settings] = _prepare(tally, rows, batch, settings)
+    return made
+
+
+def _prepare(tally: Tally, rows: Rows, batch: Batch, settings: tuple[Any, ...]) -> Pass:
+    aligned, _, ignores, many, scores_too = settings[4:]
+    macros: dict[str, Any] = {
+        "SCORE": SCORE_CODES[batch.scores.dtype],
+        "LABEL": LABEL_TYPES[batch.labels.dtype],
+        "LOGITS": int(rows.from_logits),
+        "IGNORE": int(ignores),
+        "SCORES": int(scores_too),
+        "LIGHTEST": LIGHTEST_WEIGHT,
+        "HEAVIEST": HEAVIEST_WEIGHT,
+        **({} if batch.weights is None else {"WEIGHT": WEIGHT_TYPES[batch.weights.dtype]}),
+    }
+    if rows.kind == "binary":
+        return _one_event(tally, batch, macros | {"VECTOR": int(aligned)}, many)
+    macros |= {"K": rows.n_classes}
+    tolerance = BFLOAT16_TOLERANCE if batch.scores.dtype == torch.bfloat16 else ROW_SUM_TOLERANCE
+    if batch.weights is not None or batch.scores.dtype == torch.float64 or not _is_lean(tally, rows.n_classes):
+        return _any_classes(tally, batch, macros | {"SLACK": tolerance})
+    macros |= {"SLACK": f"{tolerance}f", "VECTOR": int(aligned)}
+    if rows.n_classes <= MAX_CLASSES_PER_THREAD:
+        return _few_classes(tally, batch, macros, many)
+    return _many_classes(tally, batch, macros)
+
+
+def _is_lean(tally: Tally, n_classes: int) -> bool:
+    """Return whether the kernels for few and many classes know these views."""
+    views = views_of(tally.layout)
+    known = all(view.notion in ("confidence", "top_label", "classwise") for view, _ in views)
+    uniform = all(len(grids) == 1 and grids[0].spacing == "uniform" for _, grids in views)
+    by_class = {grids for view, grids in views if view.notion in ("top_label", "classwise")}
+    return known and uniform and len(by_class) <= 1 and n_classes <= MAX_CLASSES_PER_BLOCK
+
+
+# --- compiling and launching ------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)
@@ -137,99 +196,49 @@ def available() -> bool:
 
 
 @lru_cache(maxsize=256)
-def kernel(name: str, device: str, **macros: Any) -> Any:
-    """Return the function `name` of `cuda/name.cu`, compiled with these macros for a device."""
+def kernel(name: str, device: str, *, file: str = "", **macros: Any) -> Any:
+    """Return the function `name` of `cuda/name.cu`, or of another file, compiled with these macros for a device."""
     with torch.cuda.device(device):
-        return _COMPILE(source(name, macros), name)  # type: ignore[misc]
+        return _COMPILE(source(file or name, macros), name)  # type: ignore[misc]
 
 
 def source(name: str, macros: dict[str, Any]) -> str:
-    """Return the source of a kernel: its macros, the shared header, and its own code."""
+    """Return the source of a kernel: its macros, the shared header unless it stands alone, and its own code."""
     folder = resources.files("believable.torch") / "cuda"
     defined = "".join(f"#define {macro} {value}\n" for macro, value in macros.items())
-    return defined + (folder / "common.cuh").read_text() + (folder / f"{name}.cu").read_text()
+    shared = "" if name in ("bins", "fold") else (folder / "common.cuh").read_text()
+    return defined + shared + (folder / f"{name}.cu").read_text()
 
 
-# --- launching --------------------------------------------------------------------------------------------------------
+def launch(
+    run: Any, blocks: int, threads: int, tensors: Sequence[Tensor], numbers: Sequence[float] = (), shared: int = 0
+) -> None:
+    """Launch a kernel on the current stream, with tensors and then numbers as its arguments.
 
-
-def _one_event(one: KernelPass) -> None:
-    tally, n_rows, device = one.tally, len(one.rows), str(one.scores.device)
-    ((_, grids),) = views_of(tally.layout)
-    n_cells = [grid.n_cells for grid in grids]
-    few = len(grids) == 1 and n_cells[0] <= MAX_CELLS_IN_SHARED_MEMORY
-    threads = _threads(16 * len(grids[0])) if few else 256
-    shared = 16 * len(grids[0]) * threads if few else 0
-    macros = one.macros() | {"CELLS": n_cells[0], "LOGIT_CELLS": (*n_cells, 0)[1], "THREADS": threads, "FEW": int(few)}
-    run = kernel("one_event", device, **macros)
-    edges = [_edges(grid, device) for grid in grids]
-    near_one = _near_one(grids[1], device) if len(grids) > 1 else tally.invalid
-    tensors = [one.scores, one.labels, edges[0], edges[-1], near_one, *_results(tally, tally.tables)]
-    blocks = _blocks(n_rows, threads, shared, registers=64 if one.scores_too else 48)
-    run((blocks, 1, 1), (threads, 1, 1), [*tensors, float(n_rows), one.ignored], shared)
-
-
-def _few_classes(one: KernelPass) -> None:
-    rows, device = one.rows, str(one.scores.device)
-    macros, tables, edges = _of_classes(one)
-    n_classes, few = rows.n_classes, macros["CONFIDENCE_CELLS"] == 1
-    each = 16 * (macros["CELLS"] + 2) * few + 8 * n_classes * one.scores_too + 4 * (n_classes + (n_classes % 4 == 0))
-    threads = _threads(each)
-    small = macros["CLASSWISE_CELLS"] and macros["GROUP_CELLS"] <= MAX_CELLS_IN_SHARED_MEMORY
-    copies = CLASSWISE_TABLE_COPIES if small else 1
-    confidence, top_label, classwise = tables
-    counted = torch.zeros((copies, *classwise.shape), dtype=torch.float64, device=device) if small else classwise
-    macros |= {"THREADS": threads, "STRIDED": int(not one.by_rows), "COPIES": copies}
-    run = kernel("few_classes", device, **macros)
-    tensors = [one.scores, one.labels, *edges, *_results(one.tally, [confidence, top_label, counted])]
-    blocks = _blocks(len(rows), threads, each * threads, registers=112 if one.scores_too else 72)
-    numbers = [float(len(rows)), float(one.labels.shape[1]), one.ignored]
-    run((blocks, 1, 1), (threads, 1, 1), [*tensors, *numbers], each * threads)
-    if small:
-        classwise.add_(counted.sum(dim=0))
-
-
-def _many_classes(one: KernelPass) -> None:
-    n_classes, n_rows = one.rows.n_classes, one.labels.numel()
-    macros, tables, edges = _of_classes(one)
-    warps = 1 << (-(-n_classes // MAX_CLASSES_PER_WARP) - 1).bit_length()
-    threads = 128 if warps == 1 else 32 * warps
-    several = 4 if macros["VECTOR"] and n_classes % 4 == 0 else 1
-    macros |= {"THREADS": threads, "WARPS": warps, "VECTOR": several}
-    run = kernel("many_classes", str(one.scores.device), **macros)
-    tensors = [one.scores, one.labels, *edges, *_results(one.tally, tables)]
-    registers = 168 if one.scores_too or macros["CLASSWISE_CELLS"] else 72
-    blocks = _blocks(n_rows * 32 * warps, threads, 0, registers)
-    run((blocks, 1, 1), (threads, 1, 1), [*tensors, float(n_rows), one.ignored], 0)
-
-
-def _of_classes(one: KernelPass) -> tuple[dict[str, Any], list[Tensor], list[Tensor]]:
-    """Return macros for classes, tables for the confidence, predicted class and every class, and two grids' edges.
-
-    A table that was not requested is replaced by another tensor, which is not written to.
+    A kernel of torch can be called itself, but takes 30 microseconds to look at its arguments; the driver takes five.
     """
-    tally, rows, scores = one.tally, one.rows, one.scores
-    pairs = zip(tally.tables, views_of(tally.layout), strict=True)
-    found = {str(view.notion): (table, grids[0]) for table, (view, grids) in pairs}
-    grid = found["confidence"][1] if "confidence" in found else Grid(2, "uniform", rows.dtype)
-    by_class = next((found[name][1] for name in ("top_label", "classwise") if name in found), grid)
-    in_block = grid.n_cells <= MAX_CELLS_IN_SHARED_MEMORY
-    macros = one.macros() | {
-        "K": rows.n_classes,
-        "CELLS": grid.n_cells,
-        "GROUP_CELLS": by_class.n_cells,
-        "CONFIDENCE_CELLS": 0 if "confidence" not in found else 1 if in_block else 2,
-        "TOP_LABEL_CELLS": int("top_label" in found),
-        "CLASSWISE_CELLS": int("classwise" in found),
-        "SLACK": f"{BFLOAT16_TOLERANCE if scores.dtype == torch.bfloat16 else ROW_SUM_TOLERANCE}f",
-    }
-    tables = [found[name][0] if name in found else tally.sums for name in ("confidence", "top_label", "classwise")]
-    return macros, tables, [_edges(each, str(scores.device)) for each in (grid, by_class)]
+    function, driver = getattr(run, "func", None), _driver()
+    if function is None or driver is None:
+        run((blocks, 1, 1), (threads, 1, 1), [*tensors, *map(float, numbers)], shared)
+        return
+    values = [ctypes.c_void_p(tensor.data_ptr()) for tensor in tensors]
+    values += [ctypes.c_double(number) for number in numbers]  # type: ignore[misc]
+    places = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    error = driver.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, shared, stream, places, None)
+    if error:
+        raise RuntimeError(f"a kernel could not be launched: CUDA error {error}")
 
 
-def _results(tally: Tally, tables: list[Tensor]) -> list[Tensor]:
-    """Return the tensors that kernels write to, in the order of their arguments."""
-    return [*tables, tally.sums, tally.by_class, tally.invalid]
+@lru_cache(maxsize=1)
+def _driver() -> Any:
+    """Return the library that launches kernels, as torch has loaded it; None if this torch keeps it elsewhere."""
+    utilities = torch.cuda._utils
+    found = getattr(utilities, "_get_gpu_runtime_library", None) or getattr(utilities, "_get_cuda_library", None)
+    try:
+        return None if found is None or not torch.cuda.is_available() else found()
+    except (OSError, RuntimeError):
+        return None
 
 
 def _threads(each: int) -> int:
@@ -250,6 +259,53 @@ def multiprocessors(device: int) -> int:
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
+# --- one event --------------------------------------------------------------------------------------------------------
+
+
+def _one_event(tally: Tally, batch: Batch, macros: dict[str, Any], many: bool) -> Pass:
+    device = str(batch.scores.device)
+    ((_, grids),) = views_of(tally.layout)
+    spacings = [grid.spacing for grid in grids]
+    grid = {("uniform",): 0, ("uniform", "logit"): 1}.get(tuple(spacings), 2)
+    small = len(grids) == 1 and len(grids[0]) <= MAX_CELLS_IN_SHARED_MEMORY + 2
+    few = small and grid == 0 and batch.weights is None and batch.scores.dtype != torch.float64
+    copies = EVENT_TABLE_COPIES if small and many and not few else 1
+    threads = _threads(16 * len(grids[0])) if few else 256
+    shared = 16 * len(grids[0]) * threads if few else 0
+    macros = macros | {
+        "CELLS": grids[0].n_cells,
+        "LOGIT_CELLS": grids[1].n_cells if grid == 1 else 0,
+        "CODES": n_codes(grids),
+        "COPIES": copies,
+        "THREADS": threads,
+        "FEW": int(few),
+        "GRID": grid,
+    }
+    run = kernel("one_event", device, **macros)
+    edges = code_bounds(grids, device).double() if grid == 2 else _edges(grids[0], device)
+    more = [_edges(grids[1], device), _near_one(grids[1], device)] if grid == 1 else [edges, edges]
+    table = tally.tables[0]
+    counted = torch.zeros((copies, *table.shape), dtype=torch.float64, device=device) if copies > 1 else table
+    registers = 64 if macros["SCORES"] else 48
+    registers += 64 if batch.weights is not None or batch.scores.dtype == torch.float64 else 0
+
+    def add(batch: Batch) -> None:
+        weights = batch.scores if batch.weights is None else batch.weights
+        tensors = [batch.scores, batch.labels, weights, edges, *more, counted, tally.buffer]
+        blocks = _blocks(batch.n, threads, shared, registers)
+        launch(run, blocks, threads, tensors, [batch.n, batch.ignored], shared)
+        if copies > 1:
+            _fold(counted, table)
+
+    return add
+
+
+def _fold(copies: Tensor, table: Tensor) -> None:
+    """Add copies of a table to it, and empty them."""
+    run = kernel("fold", str(table.device))
+    launch(run, -(-table.numel() // 128), 128, [copies, table], [len(copies), table.numel()])
+
+
 @lru_cache(maxsize=32)
 def _edges(grid: Grid, device: str) -> Tensor:
     return torch.from_numpy(np.array(grid.inner_edges())).to(device)
@@ -258,3 +314,147 @@ def _edges(grid: Grid, device: str) -> Tensor:
 @lru_cache(maxsize=8)
 def _near_one(grid: Grid, device: str) -> Tensor:
     return torch.from_numpy(np.array(_kernels.near_one(grid.inner_edges()))).to(device)
+
+
+# --- classes ----------------------------------------------------------------------------------------------------------
+
+
+def _few_classes(tally: Tally, batch: Batch, macros: dict[str, Any], many: bool) -> Pass:
+    """Return a pass in which each thread has a row."""
+    device, scores_too = str(batch.scores.device), macros["SCORES"]
+    macros, (confidence, top_label, classwise), edges = _of_classes(tally, macros, device)
+    n_classes, few = macros["K"], macros["CONFIDENCE_CELLS"] == 1
+    each = 16 * (macros["CELLS"] + 2) * few + 8 * n_classes * scores_too + 4 * (n_classes + (n_classes % 4 == 0))
+    threads = _threads(each)
+    small = many and macros["CLASSWISE_CELLS"] and macros["GROUP_CELLS"] <= MAX_CELLS_IN_SHARED_MEMORY
+    copies = CLASSWISE_TABLE_COPIES if small else 1
+    counted = torch.zeros((copies, *classwise.shape), dtype=torch.float64, device=device) if small else classwise
+    macros |= {"THREADS": threads, "STRIDED": int(not batch.by_rows), "COPIES": copies}
+    run = kernel("few_classes", device, **macros)
+    registers = 112 if scores_too else 72
+
+    def add(batch: Batch) -> None:
+        tensors = [batch.scores, batch.labels, *edges, confidence, top_label, counted, tally.buffer]
+        blocks = _blocks(batch.n, threads, each * threads, registers)
+        launch(run, blocks, threads, tensors, [batch.n, batch.inner, batch.ignored], each * threads)
+        if small:
+            _fold(counted, classwise)
+
+    return add
+
+
+def _many_classes(tally: Tally, batch: Batch, macros: dict[str, Any]) -> Pass:
+    """Return a pass in which one or more warps share a row."""
+    device = str(batch.scores.device)
+    macros, tables, edges = _of_classes(tally, macros, device)
+    n_classes = macros["K"]
+    warps = 1 << (-(-n_classes // MAX_CLASSES_PER_WARP) - 1).bit_length()
+    threads = 128 if warps == 1 else 32 * warps
+    several = 4 if macros["VECTOR"] and n_classes % 4 == 0 else 1
+    macros |= {"THREADS": threads, "WARPS": warps, "VECTOR": several}
+    run = kernel("many_classes", device, **macros)
+    registers = 168 if macros["SCORES"] or macros["CLASSWISE_CELLS"] else 72
+
+    def add(batch: Batch) -> None:
+        # Rows that are not contiguous are copied, one image at a time.
+        images = [(batch.scores, batch.labels)]
+        if not batch.by_rows:
+            pairs = zip(batch.scores, batch.labels, strict=True)
+            images = [(image.T.contiguous(), labels) for image, labels in pairs]
+        for scores, labels in images:
+            n = labels.numel()
+            blocks = _blocks(n * 32 * warps, threads, 0, registers)
+            launch(run, blocks, threads, [scores, labels, *edges, *tables, tally.buffer], [n, batch.ignored])
+
+    return add
+
+
+def _of_classes(tally: Tally, macros: dict[str, Any], device: str) -> tuple[dict[str, Any], list[Tensor], list[Tensor]]:
+    """Return macros for classes, tables for the confidence, predicted class and every class, and two grids' edges.
+
+    A table that was not requested is replaced by another tensor, which is not written to.
+    """
+    pairs = zip(tally.tables, views_of(tally.layout), strict=True)
+    found = {str(view.notion): (table, grids[0]) for table, (view, grids) in pairs}
+    grid = found["confidence"][1] if "confidence" in found else Grid(2, "uniform", tally.layout.dtype)
+    by_class = next((found[name][1] for name in ("top_label", "classwise") if name in found), grid)
+    in_block = grid.n_cells <= MAX_CELLS_IN_SHARED_MEMORY
+    macros = macros | {
+        "CELLS": grid.n_cells,
+        "GROUP_CELLS": by_class.n_cells,
+        "CONFIDENCE_CELLS": 0 if "confidence" not in found else 1 if in_block else 2,
+        "TOP_LABEL_CELLS": int("top_label" in found),
+        "CLASSWISE_CELLS": int("classwise" in found),
+    }
+    tables = [found[name][0] if name in found else tally.buffer for name in ("confidence", "top_label", "classwise")]
+    return macros, tables, [_edges(each, device) for each in (grid, by_class)]
+
+
+def _any_classes(tally: Tally, batch: Batch, macros: dict[str, Any]) -> Pass:
+    """Return a pass for weights, float64, ranks and any number of classes: over rows, and then over columns."""
+    device, n_classes, scores_too = str(batch.scores.device), macros["K"], macros["SCORES"]
+    bounds, described = _described_views(tally, device)
+    power = 1 << (n_classes - 1).bit_length()
+    lanes = power if power <= 32 else 32 if n_classes <= MAX_CLASSES_PER_WARP else min(512, power // 8)
+    threads, columns = max(lanes, 128), min(power, 128)
+    macros = macros | described | {"LANES": lanes, "COLUMNS": columns, "STRIDED": int(not batch.by_rows), "CELLS": 0}
+    of_rows = kernel("any_classes", device, **macros, THREADS=threads)
+    of_columns = kernel("class_columns", device, file="any_classes", **macros, THREADS=max(lanes, 128))
+    tiles, teams = -(-n_classes // columns), threads // lanes
+
+    def add(batch: Batch) -> None:
+        at_once = min(batch.n, ROWS_AT_ONCE) if batch.inner == 1 else batch.n
+        kept = torch.empty((at_once, 3), dtype=torch.float64, device=batch.scores.device)
+        for first in range(0, batch.n, at_once):
+            n = min(at_once, batch.n - first)
+            scores, labels = batch.scores[first : first + n], batch.labels[first : first + n]
+            weights = batch.weights if batch.weights is None else batch.weights[first : first + n]
+            blocks = _blocks(-(-n // teams) * threads, threads, 0, 128)
+            tensors = [scores, labels, scores if weights is None else weights, bounds, tally.buffer, kept]
+            launch(of_rows, blocks, threads, tensors, [n, batch.inner, batch.ignored])
+            if scores_too or macros["CLASSWISE"]:
+                in_a_tile = _blocks(-(-n * columns // tiles), threads, 0, 64)
+                tensors = [scores, labels, kept, bounds, tally.buffer]
+                launch(of_columns, tiles * max(1, in_a_tile // tiles), threads, tensors, [n, batch.inner])
+
+    return add
+
+
+def _described_views(tally: Tally, device: str) -> tuple[Tensor, dict[str, Any]]:
+    """Return the bounds of all views' cells, and macros that say where each is counted."""
+    views, parts = views_of(tally.layout), parts_of(tally.layout, tally.weighted)
+    bounds = [code_bounds(grids, device).double() for _, grids in views]
+    places = [0, *accumulate(map(len, bounds))]
+    lines, ranks = [], 1
+    macros: dict[str, Any] = {"CLASSWISE": 0}
+    for i, (view, grids) in enumerate(views):
+        table, codes = parts[f"tables.{i}"].start, n_codes(grids)
+        cells = grids[0].n_cells if [grid.spacing for grid in grids] == ["uniform"] else 0
+        if view.notion == "classwise":
+            macros = {"CLASSWISE": 1, "CLASSWISE_TABLE": f"{table}ll", "CLASSWISE_CODES": codes}
+            macros |= {"CLASSWISE_CELLS": cells, "CLASSWISE_BOUNDS": f"{places[i]}ll"}
+            continue
+        ranks = max(ranks, view.r or 1)
+        lines.append(f"V({VIEW_NAMES[view.notion]}, {view.r or 0}, {table}ll, {codes}, {cells}, {places[i]}ll)")
+    return torch.cat(bounds), macros | {"RANKS": ranks, "VIEWS(V)": " ".join(lines)}
+
+
+# --- bins from cells --------------------------------------------------------------------------------------------------
+
+
+def bins(table: Tensor, strata: int, starts: tuple[int, ...]) -> Tensor:
+    """Return the sums of a table's codes by bin, (strata * bins, 2, moments).
+
+    `starts` has the first code of every bin, and the end.
+    """
+    n_blocks, device = strata * (len(starts) - 1), str(table.device)
+    run = kernel("bins", device, WIDTH=2 * table.shape[2], THREADS=THREADS_FOR_BINS)
+    out = torch.empty((n_blocks, *table.shape[1:]), dtype=torch.float64, device=table.device)
+    with torch.cuda.device_of(table):
+        launch(run, n_blocks, THREADS_FOR_BINS, [table, _starts(starts, device), out], [len(starts) - 1])
+    return out
+
+
+@lru_cache(maxsize=64)
+def _starts(starts: tuple[int, ...], device: str) -> Tensor:
+    return torch.tensor(starts, dtype=torch.int32, device=device)

@@ -13,14 +13,21 @@ from torch import nn
 
 from believable import _check
 from believable._types import Notion, Spacing
-from believable.errors import InputError, MergeError
+from believable.errors import InputError, MergeError, UndefinedError
 from believable.metrics.evaluate import Evaluation, evaluate
 from believable.metrics.table import METRICS
 from believable.predictions.view import View
 from believable.stats import Summary
 from believable.streams.batch import refused
+from believable.torch.counting.reader import NO_ROWS, TallyReader
 from believable.torch.counting.rows import Rows, check_rows, rows_of, whole_or_none
-from believable.torch.counting.state import MeterState, from_tensors, summed_over_processes, to_tensors
+from believable.torch.counting.state import (
+    MeterState,
+    from_tensors,
+    is_distributed,
+    summed_over_processes,
+    to_tensors,
+)
 from believable.torch.counting.tally import layout_for
 
 MAX_CELLS_TAKEN_AS_BINS = 100  # a request for no more cells than this is a request for that many bins
@@ -132,10 +139,12 @@ class CalibrationMeter(nn.Module):
             for name in ("float32", "float64")
         }
         self._state = MeterState.empty(self._layouts["float64"])
+        self._reader: TallyReader | None = None  # of the counts since the last update
 
     def reset(self) -> None:
         """Reset the counts; settings and device stay."""
-        self._state = MeterState.empty(self._layouts["float64"], self.device)
+        with COUNTING_LOCK:
+            self._hold(self._state.cleared())
 
     # --- counting ---
 
@@ -144,7 +153,7 @@ class CalibrationMeter(nn.Module):
         rows = self._rows(predictions, targets, sample_weight)
         if len(rows):
             with COUNTING_LOCK:
-                self._state = self._added(self._state, rows)
+                self._hold(self._added(self._state, rows))
 
     def forward(self, predictions: Any, targets: Any, sample_weight: Any = None) -> Evaluation:
         """Count a batch, and return the metrics of this batch alone (empty without rows); `update` is faster."""
@@ -153,9 +162,11 @@ class CalibrationMeter(nn.Module):
         if len(rows):
             batch = self._added(batch, rows)
         batch.tally.raise_if_invalid()
-        values = self._evaluated(batch.summary(), None, None, None) if batch.n else Evaluation({}, {}, None, None)
+        values = Evaluation({}, {}, None, None)
+        if batch.n:
+            values = self._evaluated(TallyReader(batch.tally), None, None, None)
         with COUNTING_LOCK:
-            self._state = self._state.merged(batch)
+            self._hold(self._state.merged(batch))
         return values
 
     def merge_state(self, other: CalibrationMeter | Sequence[CalibrationMeter]) -> Self:
@@ -170,7 +181,7 @@ class CalibrationMeter(nn.Module):
             state = self._state
             for one in others:
                 state = state.merged(one._state)
-            self._state = state  # after an error the meter is unchanged
+            self._hold(state)  # after an error the meter is unchanged
         return self
 
     def __add__(self, other: CalibrationMeter) -> CalibrationMeter:
@@ -193,9 +204,11 @@ class CalibrationMeter(nn.Module):
 
     @property
     def summary(self) -> Summary:
-        """The counts of all processes, for `audit`, `interval`, `evaluate`, saving, or merging."""
-        state = summed_over_processes(self._state, self.process_group) if self.sync_on_compute else self._state
-        return state.summary()
+        """The counts of all processes, for `audit`, `interval`, `evaluate`, saving, or merging.
+
+        It is fetched from the device once, and remembered until the next update.
+        """
+        return self._read().read_all()
 
     def compute(
         self, metrics: Sequence[str] | str | None = None, *, n_bins: int | None = None, notion: Notion | None = None
@@ -204,7 +217,7 @@ class CalibrationMeter(nn.Module):
 
         By default `n_bins` is 10, or the number of cells if no more than 100 were requested.
         """
-        return self._evaluated(self.summary, metrics, n_bins, notion)
+        return self._evaluated(self._read(), metrics, n_bins, notion)
 
     def extra_repr(self) -> str:
         """Return the settings, for `print(model)`."""
@@ -219,7 +232,7 @@ class CalibrationMeter(nn.Module):
 
     def _apply(self, fn: Any, recurse: bool = True) -> Self:
         super()._apply(fn, recurse)
-        self._state = self._state.to(device_after(fn, self.device))
+        self._hold(self._state.to(device_after(fn, self.device)))
         return self
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -238,7 +251,7 @@ class CalibrationMeter(nn.Module):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        own = {name: prefix + name for name in ("settings", *self._state.named())}
+        own = {name: prefix + name for name in ("settings", *self._state.tally.named())}
         found = {key for key in state_dict if key.startswith(prefix)}
         if not found and prefix:
             return  # the checkpoint does not have this meter
@@ -248,17 +261,33 @@ class CalibrationMeter(nn.Module):
             unexpected_keys.extend(more)
         if not missing and not (more and strict):
             found_here = {name: state_dict[key] for name, key in own.items()}
-            self._state = from_tensors(found_here, self._settings(), self._layouts, self.device)
+            self._hold(from_tensors(found_here, self._settings(), self._layouts, self.device))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CalibrationMeter:
         new = self.__class__.__new__(self.__class__)
         memo[id(self)] = new
         shared = ("process_group",)  # a process group cannot be copied
         with torch.inference_mode(False):
-            new.__dict__ = {name: v if name in shared else deepcopy(v, memo) for name, v in self.__dict__.items()}
+            new.__dict__ = {n: v if n in shared else deepcopy(v, memo) for n, v in self.__getstate__().items()}
         return new
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_reader": None}
+
     # --- inside ---
+
+    def _hold(self, state: MeterState) -> None:
+        """Take over a state, and forget what was read from the one before."""
+        self._state, self._reader = state, None
+
+    def _read(self) -> TallyReader:
+        """Return a reader of the counts of all processes, the same one until the next update."""
+        if self.sync_on_compute and is_distributed(self.process_group):
+            reader = TallyReader(summed_over_processes(self._state, self.process_group).tally)
+        else:
+            reader = self._reader = self._reader or TallyReader(self._state.tally)
+        reader.refuse_invalid()
+        return reader
 
     def _rows(self, predictions: Any, targets: Any, sample_weight: Any) -> Rows:
         try:
@@ -300,14 +329,16 @@ class CalibrationMeter(nn.Module):
         except InputError as error:
             raise refused(error) from error
 
-    def _evaluated(self, summary: Summary, metrics: Any, n_bins: int | None, notion: Notion | None) -> Evaluation:
-        if self._cells is None or self._cells > MAX_CELLS_TAKEN_AS_BINS:
-            return evaluate(summary, metrics=metrics, n_bins=n_bins, notion=notion)
-        n_bins = self._cells if n_bins is None else n_bins
-        if metrics is not None:
-            return evaluate(summary, metrics=metrics, n_bins=n_bins, notion=notion)
+    def _evaluated(self, counts: TallyReader, metrics: Any, n_bins: int | None, notion: Notion | None) -> Evaluation:
+        binned = self._cells is not None and self._cells <= MAX_CELLS_TAKEN_AS_BINS
+        n_bins = self._cells if binned and n_bins is None else n_bins
         finer = [row.name for row in METRICS.values() if row.needs == "cells" or row.bins == "quantile"]
-        found = evaluate(summary, metrics=[n for n in METRICS if n not in finer], n_bins=n_bins, notion=notion)
+        named = [name for name in METRICS if name not in finer] if binned and metrics is None else metrics
+        found = evaluate(counts, metrics=named, n_bins=n_bins, notion=notion)
+        if not found and not counts.n:
+            raise UndefinedError(NO_ROWS)
+        if not binned or metrics is not None:
+            return found
         why = f"it is read from fine cells, of which there are {self._cells}: ask for it by name, or count more"
         return Evaluation(found, {**found.skipped, **dict.fromkeys(finer, why)}, found.notion, found.n_bins)
 

@@ -1,6 +1,6 @@
 """`MeterState`: the counts of a meter, as tensors that can be moved between devices, saved and added.
 
-A state is a tally and the number of ignored rows. States of several meters merge, those of several processes are added
+A state is a tally and whether the type of its scores is known. States of several meters merge, those of several processes are added
 in one message, and `state_dict` holds a state as plain tensors, so that loading executes nothing.
 """
 
@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor, distributed
 
-from believable.errors import InputError, MergeError, SchemaError, UndefinedError
-from believable.stats import Layout, Summary
+from believable.errors import InputError, MergeError, SchemaError
+from believable.stats import Layout
 from believable.stats.saved import field_of, open_saved
 from believable.torch.counting import gpu, reference
 from believable.torch.counting.rows import Rows
@@ -33,75 +33,66 @@ class MeterState:
     Attributes
     ----------
     tally : Tally
-    ignored : Tensor of int64
-        The number of rows left out because of their label.
     typed : bool
         Whether the type of the scores is fixed to that of the layout; without rows it may still change.
     """
 
     tally: Tally
-    ignored: Tensor
     typed: bool = False
 
     @classmethod
     def empty(cls, layout: Layout, device: Any = None, *, typed: bool = False) -> MeterState:
         """Return an empty state, whose tensors can be added to later even if made in inference mode."""
         with torch.inference_mode(False):
-            return cls(Tally.empty(layout, device), torch.zeros((), dtype=torch.int64, device=device), typed)
+            return cls(Tally.empty(layout, device), typed)
 
     @property
-    def device(self) -> Any:
-        """The device of the tensors."""
-        return self.tally.sums.device
+    def device(self) -> torch.device:
+        """The device of the counts."""
+        return self.tally.buffer.device
 
-    def named(self) -> dict[str, Tensor]:
-        """Return the tensors by name."""
-        tally = self.tally
-        tables = {f"tables.{i}": table for i, table in enumerate(tally.tables)}
-        return tables | {
-            "sums": tally.sums,
-            "by_class": tally.by_class,
-            "invalid": tally.invalid,
-            "ignored": self.ignored,
-        }
-
-    def holding(self, tensors: list[Tensor]) -> MeterState:
-        """Return the state with other tensors, in the order of `named`."""
-        *tables, sums, by_class, invalid, ignored = tensors
-        return MeterState(Tally(self.tally.layout, tables, sums, by_class, invalid), ignored, self.typed)
+    def holding(self, buffer: Tensor) -> MeterState:
+        """Return the state with other numbers."""
+        return replace(self, tally=Tally.of(self.tally.layout, buffer, self.tally.weighted))
 
     def to(self, device: Any) -> MeterState:
         """Return the state on another device; meta tensors become zeros."""
+        buffer = self.tally.buffer
         with torch.inference_mode(False):
-            return self.holding(
-                [torch.zeros_like(t, device=device) if t.is_meta else t.to(device) for t in self.named().values()]
-            )
+            return self.holding(torch.zeros_like(buffer, device=device) if buffer.is_meta else buffer.to(device))
+
+    def cleared(self) -> MeterState:
+        """Return the state without rows: its own tensors set to 0, or new ones where these had room for weights."""
+        if self.tally.weighted:
+            return MeterState.empty(self.tally.layout, self.device)
+        self.tally.buffer.zero_()
+        return replace(self, typed=False)
 
     def with_weights(self) -> MeterState:
         """Return the state with room for weights."""
+        if self.tally.weighted:
+            return self
         with torch.inference_mode(False):
             return replace(self, tally=self.tally.with_weights())
 
     def of_type(self, layout: Layout) -> MeterState:
-        """Return the same tensors for scores of this layout's type: both types have the same number of cells."""
+        """Return the same counts for scores of this layout's type: both types have the same number of cells."""
+        if self.tally.layout is layout:
+            return self if self.typed else replace(self, typed=True)
         if self.typed and self.tally.layout != layout:
             was, now = self.tally.layout.dtype, layout.dtype
             raise InputError(
                 f"its scores are {now}, those before were {was}, and bins differ between the two; pass "
                 f"dtype={was!r} to have every batch converted"
             )
-        tally = self.tally
-        return MeterState(Tally(layout, tally.tables, tally.sums, tally.by_class, tally.invalid), self.ignored, True)
+        return MeterState(Tally.of(layout, self.tally.buffer, self.tally.weighted), typed=True)
 
     def add(self, rows: Rows, layout: Layout) -> MeterState:
         """Count rows in place, except when room for weights must be added."""
         state = self.of_type(layout)
         if rows.weights is not None:
             state = state.with_weights()
-        with torch.no_grad():
-            count(state.tally, rows)
-            if rows.ignore_index is not None:
-                state.ignored.add_((rows.labels == rows.ignore_index).sum())
+        count(state.tally, rows)
         return state
 
     def merged(self, other: MeterState) -> MeterState:
@@ -116,34 +107,27 @@ class MeterState:
             )
         else:
             layout = other.tally.layout
-        mine = replace(self, typed=False).of_type(layout)
-        mine = replace(mine, typed=self.typed or other.typed)
+        mine = replace(replace(self, typed=False).of_type(layout), typed=self.typed or other.typed)
         if mine.tally.weighted or other.tally.weighted:
             mine, other = mine.with_weights(), other.with_weights()
         with torch.inference_mode(False):
-            pairs = zip(mine.named().values(), other.named().values(), strict=True)
-            return mine.holding([here + there.to(here.device) for here, there in pairs])
+            return mine.holding(mine.tally.buffer + other.tally.buffer.to(self.device))
 
     @property
     def n(self) -> int:
         """The number of rows counted; on a GPU this waits for pending work."""
         return round(float(self.tally.sums[0]))
 
-    def summary(self) -> Summary:
-        """Return the statistic of the NumPy functions."""
-        self.tally.raise_if_invalid()
-        ignored = int(self.ignored)
-        if not self.n:
-            raise UndefinedError("no rows have been counted yet")
-        return replace(self.tally.summary(), dropped={"ignored label": ignored} if ignored else {})
-
 
 def count(tally: Tally, rows: Rows, *, scores_too: bool = True) -> None:
     """Add rows to a tally in place; without sums of proper scores if requested and faster."""
-    if gpu.fits(tally, rows):
-        gpu.add_rows(tally, rows, scores_too)
-    else:
+    with torch.no_grad():
+        if gpu.fits(tally, rows):
+            gpu.add_rows(tally, rows, scores_too)
+            return
         reference.add_rows(tally, rows)
+        if rows.ignore_index is not None:
+            tally.ignored.add_((rows.labels == rows.ignore_index).sum())
 
 
 # --- saving -----------------------------------------------------------------------------------------------------------
@@ -154,7 +138,12 @@ def to_tensors(state: MeterState, settings: dict[str, Any]) -> dict[str, Tensor]
     scores = state.tally.layout.dtype if state.typed else ""
     facts = json.dumps({"schema": TORCH_METER_SCHEMA, "version": METER_VERSION, **settings, "scores": scores})
     written = {"settings": torch.tensor(list(facts.encode()), dtype=torch.uint8)}
-    return written | {name: tensor.detach().clone() for name, tensor in state.named().items()}
+    return written | {name: _as_saved(name, part).clone() for name, part in state.tally.named().items()}
+
+
+def _as_saved(name: str, part: Tensor) -> Tensor:
+    """Return a part in the type that it is saved in: numbers of rows are whole."""
+    return part.detach().to(torch.int64) if name in ("invalid", "ignored") else part.detach()
 
 
 def from_tensors(
@@ -175,19 +164,24 @@ def from_tensors(
     state = MeterState.empty(layouts[scores or "float64"], device, typed=bool(scores))
     if tensors["tables.0"].shape != state.tally.tables[0].shape:
         state = state.with_weights()
-    for name, tensor in state.named().items():
-        found = tensors[name]
-        if (found.shape, found.dtype) != (tensor.shape, tensor.dtype):
+    for name, part in state.tally.named().items():
+        found, wanted = tensors[name], _as_saved(name, part)
+        if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
             raise SchemaError(
-                f"the saved {name} must be {tensor.dtype} of shape {tuple(tensor.shape)}, got {found.dtype} of shape "
+                f"the saved {name} must be {wanted.dtype} of shape {tuple(wanted.shape)}, got {found.dtype} of shape "
                 f"{tuple(found.shape)}"
             )
         with torch.no_grad():
-            tensor.copy_(found)
+            part.copy_(found)
     return state
 
 
 # --- several processes: check that they count the same, then add all sums in one message ------------------------------
+
+
+def is_distributed(group: Any = None) -> bool:
+    """Return whether there are other processes in the group."""
+    return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size(group) > 1
 
 
 def summed_over_processes(state: MeterState, group: Any = None) -> MeterState:
@@ -195,7 +189,7 @@ def summed_over_processes(state: MeterState, group: Any = None) -> MeterState:
 
     Every process of the group must call this. If they count different things, all of them raise.
     """
-    if not distributed.is_available() or not distributed.is_initialized() or distributed.get_world_size(group) < 2:
+    if not is_distributed(group):
         return state
     device = state.device
     if device.type == "cpu" and distributed.get_backend(group) == "nccl":
@@ -217,10 +211,7 @@ def summed_over_processes(state: MeterState, group: Any = None) -> MeterState:
         state = state.with_weights()
     kind = "float32" if single else "float64"
     views = tuple((view, replace(grid, dtype=kind)) for view, grid in layout.views)
-    tensors = list(state.named().values())
-    total = torch.cat([tensor.to(device, torch.float64).reshape(-1) for tensor in tensors])
+    total = state.tally.buffer.to(device, copy=True)
     distributed.all_reduce(total, distributed.ReduceOp.SUM, group)
-    parts = total.split([tensor.numel() for tensor in tensors])
-    added = [part.view(t.shape).to(t.device, t.dtype) for part, t in zip(parts, tensors, strict=True)]
-    made = replace(state, typed=False).of_type(replace(layout, views=views)).holding(added)
+    made = replace(state, typed=False).of_type(replace(layout, views=views)).holding(total.to(state.device))
     return replace(made, typed=bool(single or double))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
 from believable._types import Notion, Spacing
 from believable.predictions.view import View
 from believable.stats import BinStats, Layout, Summary
-from believable.torch.counting.rows import check_rows, rows_of
-from believable.torch.counting.state import MeterState, count
+from believable.torch.counting.reader import TallyReader
+from believable.torch.counting.rows import Rows, check_rows, rows_of
+from believable.torch.counting.state import count
 from believable.torch.counting.tally import Tally, layout_for
 
 
@@ -61,13 +60,8 @@ def summarize(
     """
     rows = rows_of(predictions, targets, sample_weight, from_logits=from_logits, ignore_index=ignore_index)
     shape = getattr(targets, "shape", None)
-    if rows.scores.device.type == "cpu":
-        check_rows(rows, shape)
     layout = layout_for(rows.kind, rows.n_classes, rows.dtype, notions, cells, spacing)
-    state = MeterState.empty(layout, rows.scores.device).add(rows, layout)
-    if state.tally.invalid.any():
-        check_rows(rows, shape)  # this error names the row
-    return state.summary()
+    return TallyReader(_counted(rows, layout, shape)).read_all()
 
 
 def bin_stats(
@@ -117,12 +111,19 @@ def bin_stats(
     """
     rows = rows_of(predictions, targets, sample_weight, from_logits=from_logits, ignore_index=ignore_index)
     shape = getattr(targets, "shape", None)
-    if rows.scores.device.type == "cpu":
-        check_rows(rows, shape)
     notion = notion or ("binary" if rows.kind == "binary" else "confidence")
     layout = Layout.of(rows.kind, rows.n_classes, rows.dtype, notions=notion, cells=n_bins, spacing="uniform")
+    return TallyReader(_counted(rows, layout, shape, scores_too=False)).uniform_bins(0, n_bins)
+
+
+def _counted(rows: Rows, layout: Layout, shape: Any, *, scores_too: bool = True) -> Tally:
+    """Count rows; invalid ones are an error that names the first, on a GPU after they were counted."""
+    on_cpu = rows.scores.device.type == "cpu"
+    if on_cpu:
+        check_rows(rows, shape)
     tally = Tally.empty(layout, rows.scores.device, weighted=rows.weights is not None)
-    count(tally, rows, scores_too=False)
-    if bool(torch.any(tally.invalid != 0)):
-        check_rows(rows, shape)  # this error names the row
-    return tally.cells()[0].coarsen(n_bins)
+    if len(rows):
+        count(tally, rows, scores_too=scores_too)
+    if not on_cpu and any(tally.invalid.tolist()):
+        check_rows(rows, shape)
+    return tally

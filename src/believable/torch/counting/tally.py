@@ -1,4 +1,4 @@
-"""`Tally`: the counts of a pass over tensors, as a few tensors on their device that can be added.
+"""`Tally`: the counts of a pass over tensors, as one tensor on their device that can be added.
 
 Every entry is a sum over rows, in float64, so that tallies of batches, devices and processes add up entry by entry.
 """
@@ -6,20 +6,22 @@ Every entry is a sum over rows, in float64, so that tallies of batches, devices 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from believable import _kernels
 from believable._types import Array, Kind, Notion, Spacing
 from believable.binning import Grid
 from believable.errors import InputError
 from believable.predictions.view import View
 from believable.stats import CellStats, Layout, ScoreSums, Summary
-from believable.stats.counts import from_moments, gather
+from believable.stats.counts import from_moments
 from believable.stats.one_pass import cells_of_sums
 from believable.torch.counting.rows import REASONS
 
@@ -33,125 +35,197 @@ TALLY_SUM_NAMES = (
     *(f"w2 {name}^2" for name in ROW_TERM_NAMES),
     *("brier by chance", "nll by chance"),
 )
+PINNED_FROM = 1 << 16  # numbers from which a copy through pinned memory is faster
 DEFAULT_NOTIONS: dict[Kind, tuple[Notion, ...]] = {"binary": ("binary",), "multiclass": ("confidence",)}
 TALLY_CLASS_SUM_NAMES = ("wp", "wpp", "wy", "w2y", "w2y_brier")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """The tensors of a tally, and their layout.
+    """All counts of a pass, in one tensor, and views of its parts.
+
+    One tensor means one launch to reset it, one transfer to read it and one message to add those of several processes.
 
     Attributes
     ----------
     layout : Layout
-    tables : list of Tensor
-        One table for each view: (strata * codes, 2, moments), by outcome. The code of a score is the number of cell
-        edges below it, of all grids of the view together, which gives its cell on each grid.
+    buffer : Tensor of float64
+        All entries, in the order of `parts_of`.
+    weighted : bool
+        Whether the tables hold weights besides counts.
+    invalid : Tensor
+        The number of invalid rows, by `REASONS`.
+    ignored : Tensor
+        The number of rows left out because of their label.
     sums : Tensor
         The sums named in `TALLY_SUM_NAMES`.
     by_class : Tensor
         The sums named in `TALLY_CLASS_SUM_NAMES`, of shape (5, K); K = 1 for one event.
-    invalid : Tensor of int64
-        The number of invalid rows, by `REASONS`.
+    tables : list of Tensor
+        One table for each view: (strata * codes, 2, moments), by outcome. The code of a score is the number of cell
+        edges below it, of all grids of the view together, which gives its cell on each grid.
+    prepared : dict
+        What kernels prepare once for this tally and use for every batch.
     """
 
     layout: Layout
-    tables: list[Tensor]
+    buffer: Tensor
+    weighted: bool
+    invalid: Tensor
+    ignored: Tensor
     sums: Tensor
     by_class: Tensor
-    invalid: Tensor
+    tables: list[Tensor]
+    prepared: dict[Any, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, layout: Layout, buffer: Tensor, weighted: bool) -> Tally:
+        """Return the tally that these numbers are."""
+        parts = parts_of(layout, weighted)
+        invalid, ignored, sums, by_class, *tables = (
+            buffer[part.start : part.stop].view(part.shape) for part in parts.values()
+        )
+        return cls(layout, buffer, weighted, invalid, ignored, sums, by_class, tables)
 
     @classmethod
     def empty(cls, layout: Layout, device: Any = None, weighted: bool = False) -> Tally:
         """Return an empty tally."""
-        check_views(layout)
-        moments = len(WEIGHTED_MOMENT_NAMES if weighted else MOMENT_NAMES)
-        width = 1 if layout.kind == "binary" else layout.n_classes
+        size = list(parts_of(layout, weighted).values())[-1].stop
+        return cls.of(layout, torch.zeros(size, dtype=torch.float64, device=device), weighted)
 
-        def zeros(*shape: int, dtype: Any = torch.float64) -> Tensor:
-            return torch.zeros(shape, dtype=dtype, device=device)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tally.of, (self.layout, self.buffer, self.weighted)  # copied parts would not be views
 
-        return cls(
-            layout,
-            [zeros(view.n_strata * n_codes(grids), 2, moments) for view, grids in views_of(layout)],
-            zeros(len(TALLY_SUM_NAMES)),
-            zeros(len(TALLY_CLASS_SUM_NAMES), width),
-            zeros(len(REASONS), dtype=torch.int64),
-        )
-
-    @property
-    def weighted(self) -> bool:
-        """Whether the tables hold weights besides counts."""
-        return self.tables[0].shape[2] == len(WEIGHTED_MOMENT_NAMES)
+    def named(self) -> dict[str, Tensor]:
+        """Return the parts by name, as they are saved."""
+        tables = {f"tables.{i}": table for i, table in enumerate(self.tables)}
+        counts = {"invalid": self.invalid, "ignored": self.ignored}
+        return tables | {"sums": self.sums, "by_class": self.by_class} | counts
 
     def with_weights(self) -> Tally:
         """Return the same counts in tables with room for weights."""
         if self.weighted:
             return self
-        tables = [table[:, :, PLAIN_MOMENT_OF_WEIGHTED] for table in self.tables]
-        return Tally(self.layout, tables, self.sums, self.by_class, self.invalid)
+        wider = Tally.empty(self.layout, self.buffer.device, weighted=True)
+        for mine, theirs in zip(wider.named().values(), self.named().values(), strict=True):
+            mine.copy_(theirs[:, :, PLAIN_MOMENT_OF_WEIGHTED] if theirs.ndim == 3 else theirs)
+        return wider
 
     def raise_if_invalid(self) -> None:
         """Raise an error that says how many rows were invalid, and why."""
-        found = self.invalid.tolist()
-        if not any(found):
-            return
-        what = "; ".join(f"{count:,} {reason}" for count, reason in zip(found, REASONS, strict=True) if count)
-        raise InputError(f"rows of the predictions cannot be counted: {what}; reset() forgets them")
+        raise_if_any(self.invalid.tolist())
 
     def cells(self) -> tuple[CellStats, ...]:
         """Return the cells of each view and grid; on a GPU this waits for pending work."""
-        self.raise_if_invalid()
         cells: dict[tuple[View, Grid], CellStats] = {}
         for (view, grids), table in zip(views_of(self.layout), self.tables, strict=True):
-            moments = table.cpu().numpy().transpose(1, 2, 0)
-            for grid, cell in zip(grids, cells_of_sums(grids), strict=True):
-                cells[view, grid] = _on_grid(view, grid, cell, moments)
+            cells |= _cells_of_view(view, grids, host_copy(table).numpy())
         return tuple(cells[pair] for pair in self.layout.views)
 
     def summary(self) -> Summary:
         """Return the statistic of the NumPy functions."""
         cells = self.cells()
-        return Summary(sums=self._score_sums(), cells=cells)
+        return Summary(sums=score_sums(self.layout, self.sums.cpu().numpy(), self.by_class.cpu().numpy()), cells=cells)
 
-    def _score_sums(self) -> ScoreSums:
-        kind = self.layout.kind
-        sums = dict(zip(TALLY_SUM_NAMES, self.sums.tolist(), strict=True))
-        by_class = dict(zip(TALLY_CLASS_SUM_NAMES, self.by_class.cpu().numpy(), strict=True))
-        made: dict[str, Any] = {
-            name: sums[name] for name in TALLY_SUM_NAMES[1 : TALLY_SUM_NAMES.index("w2_squared") + 1]
-        }
-        if kind == "multiclass":
-            made |= {"w2x": _several(sums, "w2 {}"), "w2xx": _several(sums, "w2 {}^2")}
-            made |= {name: by_class[name].copy() for name in ("w2y", "w2y_brier")}
-            made["by_chance"] = np.array([sums["brier by chance"], sums["nll by chance"]])
-        wp, wpp = by_class["wp"], by_class["wpp"]
-        return ScoreSums(
-            kind=kind,
-            n_classes=self.layout.n_classes,
-            n=round(sums["n"]),
-            wp=wp.copy(),
-            wy=by_class["wy"].copy(),
-            deviation=np.maximum(wpp - wp * wp / sums["w"], 0),
-            **made,
-        )
+
+class Part(NamedTuple):
+    """Where a part of a tally is in its buffer."""
+
+    start: int
+    shape: tuple[int, ...]
+
+    @property
+    def stop(self) -> int:
+        """The end."""
+        return self.start + prod(self.shape)
+
+
+@lru_cache(maxsize=64)
+def parts_of(layout: Layout, weighted: bool) -> dict[str, Part]:
+    """Return the parts of a buffer: invalid, ignored, sums, by_class and the tables, in this order.
+
+    The first table begins at a multiple of 32 bytes, at which GPUs add up to four numbers at once.
+    """
+    check_views(layout)
+    width = 1 if layout.kind == "binary" else layout.n_classes
+    moments = len(WEIGHTED_MOMENT_NAMES if weighted else MOMENT_NAMES)
+    shapes: dict[str, tuple[int, ...]] = {
+        "invalid": (len(REASONS),),
+        "ignored": (),
+        "sums": (len(TALLY_SUM_NAMES),),
+        "by_class": (len(TALLY_CLASS_SUM_NAMES), width),
+    }
+    parts, at = {}, 0
+    for name, shape in shapes.items():
+        parts[name] = Part(at, shape)
+        at = parts[name].stop
+    at = -(-at // 4) * 4
+    for i, (view, grids) in enumerate(views_of(layout)):
+        parts[f"tables.{i}"] = Part(at, (view.n_strata * n_codes(grids), 2, moments))
+        at = parts[f"tables.{i}"].stop
+    return parts
+
+
+def raise_if_any(invalid: Sequence[float]) -> None:
+    """Raise an error that says how many rows were invalid, and why."""
+    if not any(invalid):
+        return
+    found = zip(invalid, REASONS, strict=True)
+    what = "; ".join(f"{int(count):,} {reason}" for count, reason in found if count)
+    raise InputError(f"rows of the predictions cannot be counted: {what}; reset() forgets them")
+
+
+def host_copy(values: Tensor) -> Tensor:
+    """Return a copy in the memory of the host; through pinned memory from a GPU, which is several times as fast."""
+    if not values.is_cuda:
+        return values.detach().clone()
+    copy = torch.empty(values.shape, dtype=values.dtype, pin_memory=values.numel() >= PINNED_FROM)
+    return copy.copy_(values)
+
+
+def score_sums(layout: Layout, of_rows: Array, of_classes: Array) -> ScoreSums:
+    """Return the `ScoreSums` of the parts `sums` and `by_class`."""
+    kind = layout.kind
+    sums = dict(zip(TALLY_SUM_NAMES, of_rows.tolist(), strict=True))
+    by_class = dict(zip(TALLY_CLASS_SUM_NAMES, of_classes, strict=True))
+    made: dict[str, Any] = {name: sums[name] for name in TALLY_SUM_NAMES[1 : TALLY_SUM_NAMES.index("w2_squared") + 1]}
+    if kind == "multiclass":
+        made |= {"w2x": _several(sums, "w2 {}"), "w2xx": _several(sums, "w2 {}^2")}
+        made |= {name: by_class[name].copy() for name in ("w2y", "w2y_brier")}
+        made["by_chance"] = np.array([sums["brier by chance"], sums["nll by chance"]])
+    wp, wpp = by_class["wp"], by_class["wpp"]
+    return ScoreSums(
+        kind=kind,
+        n_classes=layout.n_classes,
+        n=round(sums["n"]),
+        wp=wp.copy(),
+        wy=by_class["wy"].copy(),
+        deviation=np.maximum(wpp - wp * wp / sums["w"], 0),
+        **made,
+    )
 
 
 def _several(sums: dict[str, float], pattern: str) -> Array:
     return np.array([sums[pattern.format(name)] for name in ROW_TERM_NAMES])
 
 
-def _on_grid(view: View, grid: Grid, cell: Array, moments: Array) -> CellStats:
-    """Sum (outcome, moment, code) into one entry per cell."""
-    occupied = np.flatnonzero(moments[:, 0].sum(axis=0))
-    stratum, code = np.divmod(occupied, len(cell))
-    positive = moments[1][:, occupied]
-    total = moments[0][:, occupied] + positive
-    columns = {str(i): row for i, row in enumerate((*total, *positive))}
-    found = gather(stratum * len(grid) + cell[code], columns)
-    key = found.pop("key")
-    rows = np.array(list(found.values())) if len(key) else np.empty((2 * len(total), 0))
-    return CellStats(view=view, grid=grid, **from_moments(key, *np.split(rows, 2)))
+def _cells_of_view(view: View, grids: tuple[Grid, ...], table: Array) -> dict[tuple[View, Grid], CellStats]:
+    """Return the cells of each grid from a table, which is overwritten."""
+    found = _kernels.cells_of_table(table, _keys_of_codes(grids, view.n_strata))
+    return {
+        (view, grid): CellStats(view=view, grid=grid, **from_moments(*of_grid))
+        for grid, of_grid in zip(grids, found, strict=True)
+    }
+
+
+@lru_cache(maxsize=8)
+def _keys_of_codes(grids: tuple[Grid, ...], strata: int) -> tuple[Array, ...]:
+    """Return the key of each grid's cell, stratum * cells + cell, for every code of every stratum."""
+    keys = []
+    for grid, cell in zip(grids, cells_of_sums(grids), strict=True):
+        first = np.arange(strata, dtype=np.int32)[:, None] * np.int32(len(grid))
+        keys.append((first + cell.astype(np.int32)).reshape(-1))
+    return tuple(keys)
 
 
 # --- which layouts can be counted, and the codes of scores ------------------------------------------------------------

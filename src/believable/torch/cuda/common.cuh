@@ -1,8 +1,9 @@
 // What every kernel here shares: types, the rule that says which cell a score is in, and adding up within a block.
 //
-// Macros: SCORE (0 float32, 1 float16, 2 bfloat16), LABEL (the type of the labels), LOGITS (0 or 1: then probabilities
-// are double, as in the NumPy core, and float otherwise), CELLS (of the grid between {0} and {1}), THREADS,
-// SCORES (1: the sums behind proper scores too; 0: the tables alone).
+// Macros: SCORE (0 float32, 1 float16, 2 bfloat16, 3 float64), LABEL (the type of the labels), WEIGHT (that of the
+// weights; not defined without weights), LIGHTEST and HEAVIEST (of weights), LOGITS (0 or 1: then probabilities are double, as in the NumPy
+// core, and of the type of the scores otherwise), CELLS (of the grid between {0} and {1}), THREADS, SCORES (1: the sums
+// behind proper scores too; 0: the tables alone).
 
 #if SCORE == 0
 typedef float score_t;
@@ -15,23 +16,35 @@ __device__ __forceinline__ float value(score_t x) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x));
   return wide;
 }
-#else
+#elif SCORE == 2
 typedef unsigned short score_t, unsigned_score_t;
 __device__ __forceinline__ float value(score_t x) { return __uint_as_float((unsigned)x << 16); }
+#else
+typedef double score_t;
+typedef unsigned long long unsigned_score_t;
+__device__ __forceinline__ double value(score_t x) { return x; }
 #endif
 
 typedef LABEL label_t;
-#if LOGITS
+#if LOGITS || SCORE == 3
 typedef double real;
 #else
 typedef float real;
 #endif
 
-// Sums of a tally, in the order of SUM_NAMES in counting/tally.py.
+// Sums of a tally, in the order of TALLY_SUM_NAMES in counting/tally.py.
 enum { N, W, W2, BRIER, NLL, CORRECT, CONFIDENCE, ENTROPY, SPREAD, SPREAD_VARIANCE, W2_SQUARED, W2X, W2XX = W2X + 5,
        BRIER_BY_CHANCE = W2XX + 5, NLL_BY_CHANCE };
-// Reasons why a row is invalid, in the order of REASONS in counting/rows.py.
-enum { NOT_FINITE, OUTSIDE, NOT_ONE, NO_CLASS };
+// The beginning of a tally: numbers of invalid rows, in the order of REASONS in counting/rows.py, and of ignored ones.
+enum { NOT_FINITE, OUTSIDE, NOT_ONE, NO_CLASS, BAD_WEIGHT, IGNORED, SUMS };
+#define SUMS_OF(buffer) (buffer + SUMS)
+#define BY_CLASS_OF(buffer) (buffer + SUMS + NLL_BY_CHANCE + 1)
+
+__device__ __forceinline__ bool is_finite(float x) { return fabsf(x) <= 3.4028235e38f; }
+__device__ __forceinline__ bool is_finite(double x) { return fabs(x) <= 1.7976931348623157e308; }
+
+// Whether a weight can be squared; as LIGHTEST_WEIGHT and HEAVIEST_WEIGHT in _check.py.
+__device__ __forceinline__ bool is_weight(double w) { return w >= LIGHTEST && w <= HEAVIEST; }
 
 // A number that stays in its register; otherwise the compiler would compute it again for every row.
 __device__ __forceinline__ unsigned kept(unsigned x) {
@@ -89,6 +102,17 @@ template <int M>
 __device__ __forceinline__ unsigned share_edges(const real* edges, real* into) {
   for (int i = threadIdx.x; i < M + 2; i += THREADS) into[i] = i < 2 ? -1 : edges[i - 1];
   return address_of(into);
+}
+
+// Number of ascending bounds below p, for grids of any spacing.
+__device__ __forceinline__ int bounds_below(double p, const double* bounds, int n) {
+  int first = 0;
+  while (n > 0) {
+    const int half = n / 2;
+    if (bounds[first + half] < p) first += half + 1, n -= half + 1;
+    else n = half;
+  }
+  return first;
 }
 
 __device__ __forceinline__ float fast_log(float x) {
@@ -184,35 +208,72 @@ __device__ __forceinline__ void add_pair(double* table, long long code, int outc
   atomicAdd(entry + 2, p * p);
 }
 
+#ifdef WEIGHT
+#define MOMENTS 7
+#define LANES_OF_A_PAIR 8
+#else
+#define MOMENTS 3
+#define LANES_OF_A_PAIR 4
+#endif
+
+// A moment of a pair, by its number in MOMENT_NAMES or WEIGHTED_MOMENT_NAMES in counting/tally.py.
+__device__ __forceinline__ double moment_of(int which, double p, double w) {
+#if MOMENTS == 3
+  return which == 0 ? 1.0 : which == 1 ? p : p * p;
+#else
+  double moment = which == 0 ? 1.0 : which == 1 || which == 2 || which == 5 ? w : w * w;
+  if (which == 2 || which >= 4) moment *= p;
+  return which >= 5 ? moment * p : moment;
+#endif
+}
+
+// Adds a pair of every lane of a warp to a table: `at` is 2 * code + outcome, or -1 without a pair. All lanes must call
+// it. Several lanes add the moments of one pair, because a GPU adds numbers that lie together in one step: twice as fast
+// without weights, and two and a half times with them.
+__device__ __forceinline__ void add_pairs(double* table, long long at, real p, double w) {
+  const int part = threadIdx.x % LANES_OF_A_PAIR, who = threadIdx.x % 32 / LANES_OF_A_PAIR;
+#pragma unroll
+  for (int first = 0; first < 32; first += 32 / LANES_OF_A_PAIR) {
+    const long long to = __shfl_sync(~0u, at, first + who);
+    const double its_p = __shfl_sync(~0u, p, first + who), its_w = MOMENTS == 3 ? 1 : __shfl_sync(~0u, w, first + who);
+    if (part < MOMENTS && to >= 0) atomicAdd(table + to * MOMENTS + part, moment_of(part, its_p, its_w));
+  }
+}
+
 // What a row of classes adds to the sums from `BRIER` to `SPREAD_VARIANCE`, and to the two noise floors.
 #define TERMS 9
 
 // `first` is the largest probability; of the others, apart from it so that nothing cancels where it is nearly sure, these
 // are the sums of their powers. `own` is the probability of the label.
+template <class T>
 struct RowOfClasses {
   bool hit;
   double confidence;
-  float first, short_of_one, rest, second, third, fourth, own, log_own, entropy, nll_by_chance;
+  T first, short_of_one, rest, second, third, fourth, own, log_own, entropy, nll_by_chance;
 };
 
-__device__ __forceinline__ void terms_of(const RowOfClasses& row, float* terms) {
-  const float first = row.first, rest = row.rest, second = row.second, tilt = 1.f - 2.f * first;
-  const float missing = row.hit ? row.short_of_one : 1.f - row.own;
-  const float others = row.hit ? second : first * first + (second - row.own * row.own);
-  terms[0] = fmaf(missing, missing, others);
+__device__ __forceinline__ float at_least_0(float x) { return fmaxf(x, 0.f); }
+__device__ __forceinline__ double at_least_0(double x) { return fmax(x, 0.0); }
+
+template <class T>
+__device__ __forceinline__ void terms_of(const RowOfClasses<T>& row, T* terms) {
+  const T first = row.first, rest = row.rest, second = row.second, tilt = 1 - 2 * first;
+  const T missing = row.hit ? row.short_of_one : 1 - row.own;
+  const T others = row.hit ? second : first * first + (second - row.own * row.own);
+  terms[0] = missing * missing + others;
   terms[1] = -row.log_own;
   terms[2] = row.hit;
-  terms[3] = (float)row.confidence;
+  terms[3] = (T)row.confidence;
   terms[4] = row.entropy;
 #if LOGITS
-  const float below = first * rest - second, squared_below = first * (first * rest - 2.f * second) + row.third;
-  terms[5] = 2.f * (row.hit ? second - first * rest : first * first + (second - row.own));
-  terms[7] = 4.f * fmaxf(squared_below - below * below, 0.f);
+  const T below = first * rest - second, squared_below = first * (first * rest - 2 * second) + row.third;
+  terms[5] = 2 * (row.hit ? second - first * rest : first * first + (second - row.own));
+  terms[7] = 4 * at_least_0(squared_below - below * below);
 #else
-  const float squares = fmaf(first, first, second);
-  terms[5] = (1.f - first - rest) + 2.f * (squares - row.own);
-  terms[7] = 4.f * fmaxf(first * first * first + row.third - squares * squares, 0.f);
+  const T squares = first * first + second;
+  terms[5] = (1 - first - rest) + 2 * (squares - row.own);
+  terms[7] = 4 * at_least_0(first * first * first + row.third - squares * squares);
 #endif
-  terms[6] = first * row.short_of_one * tilt * tilt + (rest - 5.f * second + 8.f * row.third - 4.f * row.fourth);
+  terms[6] = first * row.short_of_one * tilt * tilt + (rest - 5 * second + 8 * row.third - 4 * row.fourth);
   terms[8] = row.nll_by_chance;
 }

@@ -86,14 +86,15 @@ __device__ __forceinline__ void look_at(const float* z, int label, float own_sco
   log_p_own = logf(own);
 #endif
   float short_of_one = LOGITS ? rest : 1.f - first;
-  terms_of({label == top, row.confidence, first, short_of_one, rest, second, third, fourth, own, log_p_own, entropy,
-            nll_by_chance}, row.terms);
+  terms_of<float>({label == top, row.confidence, first, short_of_one, rest, second, third, fourth, own, log_p_own, entropy,
+                   nll_by_chance}, row.terms);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
     const score_t* __restrict__ scores, const label_t* __restrict__ labels, const real* __restrict__ edges_of_grid,
     const real* __restrict__ group_edges, double* confidence_table, double* top_label_table, double* classwise_table,
-    double* sums_of_rows, double* by_class, unsigned long long* invalid, double n_rows, double inner_rows, double ignore_index) {
+    double* buffer, double n_rows, double inner_rows, double ignore_index) {
+  double *const sums_of_rows = SUMS_OF(buffer), *const by_class = BY_CLASS_OF(buffer);
   extern __shared__ uint4 memory[];
   Cell* cells = (Cell*)memory;
   float2* of_labels = (float2*)(memory + (CONFIDENCE_CELLS == 1 ? (CELLS + 2) * THREADS : 0));  // rows and Brier
@@ -118,6 +119,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
   float n_first[K] = {}, p_first[K] = {}, pp_first[K] = {};
 #endif
   float counted = 0;
+  double n_ignored = 0;
   int since = 0;
 
   auto flush = [&]() {
@@ -231,8 +233,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
 #endif
 
     long long label = row < n ? (long long)labels[row] : 0;
-    if (row < n && !(IGNORE && label == ignored)) {
-      Row of;
+    const bool left_out = IGNORE && label == ignored;
+    if (left_out && row < n) n_ignored += 1;
+    Row of;
+    bool valid = false, hit = false;
+    if (row < n && !left_out) {
       bool known = label >= 0 && label < K;
       int at = known ? (int)label : 0;
 #if STRIDED
@@ -242,11 +247,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
       asm volatile("ld.shared.f32 %0, [%1];" : "=f"(own_score) : "r"(own_row + 4 * at));
       look_at(z, at, own_score, of);
 #endif
-      if (!(of.finite && of.inside && of.sums_to_one && known)) {
+      valid = of.finite && of.inside && of.sums_to_one && known, hit = label == of.top;
+      if (!valid) {
         int reason = !of.finite ? NOT_FINITE : !of.inside ? OUTSIDE : !of.sums_to_one ? NOT_ONE : NO_CLASS;
-        atomicAdd(invalid + reason, 1ull);
+        atomicAdd(buffer + reason, 1.0);
       } else {
-        bool hit = label == of.top;
 #if SCORES
         counted += 1.f;
 #pragma unroll
@@ -265,36 +270,44 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
 #endif
 #if CONFIDENCE_CELLS == 1
         count_pair(own_cells, cell_of<CELLS>((real)of.confidence, edges), of.confidence, hit);
-#elif CONFIDENCE_CELLS == 2
-        add_pair(confidence_table, cell_of<CELLS>((real)of.confidence, edges), hit, of.confidence);
+#endif
+      }
+    }
+    // What is counted in tables is added by whole warps, so threads without a row take part.
+    const real confidence = valid ? (real)of.confidence : (real)0;
+#if CONFIDENCE_CELLS == 2
+    add_pairs(confidence_table, valid ? 2 * cell_of<CELLS>(confidence, edges) + hit : -1, confidence, 1);
 #endif
 #if TOP_LABEL_CELLS
-        int cell = cell_of<GROUP_CELLS>((real)of.confidence, group_edges);
-        add_pair(top_label_table, (long long)of.top * (GROUP_CELLS + 2) + cell, hit, of.confidence);
+    const long long top_cell = (long long)of.top * (GROUP_CELLS + 2) + cell_of<GROUP_CELLS>(confidence, group_edges);
+    add_pairs(top_label_table, valid ? 2 * top_cell + hit : -1, confidence, 1);
 #endif
 #pragma unroll
-        for (int k = 0; k < K; k++) {
+    for (int k = 0; k < K && (SCORES || CLASSWISE_CELLS); k++) {
+      const float one_p = valid ? of.p[k] : 0.f;
 #if SCORES
-          p[k] += of.p[k];
-          pp[k] = fmaf(of.p[k], of.p[k], pp[k]);
+      p[k] += one_p;
+      pp[k] = fmaf(one_p, one_p, pp[k]);
 #endif
 #if CLASSWISE_CELLS
-          // Most entries lie in the first cell above 0: those are added up here, without asking where.
-          real score = k == of.top ? (real)of.confidence : (real)of.p[k];
-          bool first = score <= group_edges[1] && k != label && (LOGITS ? z[k] - of.most >= -745.13321f : score > 0);
-          if (first) {
-            n_first[k] += 1.f;
-            p_first[k] += of.p[k];
-            pp_first[k] = fmaf(of.p[k], of.p[k], pp_first[k]);
-          } else {
-            int of_class = LOGITS && score == 0 && z[k] - of.most >= -745.13321f ? 1 : cell_of<GROUP_CELLS>(score, group_edges);
-            add_pair(classwise, (long long)k * (GROUP_CELLS + 2) + of_class, k == label, score);
-          }
-#endif
-        }
+      // Most entries lie in the first cell above 0: those are added up here, without asking where.
+      const real score = valid && k == of.top ? confidence : (real)one_p;
+      const bool above_0 = LOGITS ? z[k] - of.most >= -745.13321f : score > 0;
+      const bool first = valid && score <= group_edges[1] && k != label && above_0;
+      if (first) {
+        n_first[k] += 1.f;
+        p_first[k] += one_p;
+        pp_first[k] = fmaf(one_p, one_p, pp_first[k]);
       }
+      const bool elsewhere = valid && !first;
+      if (__any_sync(~0u, elsewhere)) {
+        const int cell = LOGITS && score == 0 && above_0 ? 1 : cell_of<GROUP_CELLS>(score, group_edges);
+        add_pairs(classwise, elsewhere ? 2 * ((long long)k * (GROUP_CELLS + 2) + cell) + (k == label) : -1, score, 1);
+      }
+#endif
     }
     if (++since >= ROWS) flush();
   }
   flush();
+  if (IGNORE) add_over_warp(buffer + IGNORED, n_ignored);
 }

@@ -45,7 +45,8 @@ __device__ __forceinline__ RowSums sum_of(RowSums a, RowSums b) {
 extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
     const score_t* __restrict__ scores, const label_t* __restrict__ labels, const real* __restrict__ edges,
     const real* __restrict__ group_edges, double* confidence_table, double* top_label_table, double* classwise_table,
-    double* sums_of_rows, double* by_class, unsigned long long* invalid, double n_rows, double ignore_index) {
+    double* buffer, double n_rows, double ignore_index) {
+  double *const sums_of_rows = SUMS_OF(buffer), *const by_class = BY_CLASS_OF(buffer);
 #if CONFIDENCE_CELLS == 1
   __shared__ double few[(CELLS + 2) * 6];
   for (int i = threadIdx.x; i < (CELLS + 2) * 6; i += THREADS) few[i] = 0;
@@ -62,6 +63,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
   const bool speaker = lane == 0;
   float p_sums[ENTRIES] = {}, pp_sums[ENTRIES] = {};
   float sums[TERMS] = {}, squares[5] = {}, finite_nll = 0, counted = 0, counted_in_all = 0;
+  double n_ignored = 0;
   int since = 0;
 
   auto flush = [&]() {
@@ -86,6 +88,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
     const long long row = start + threadIdx.x / LANES;
     const long long label = row < n ? (long long)labels[row] : -1;
     const bool here = row < n && !(IGNORE && label == ignored), known = label >= 0 && label < K;
+    if (IGNORE && row < n && label == ignored) n_ignored += 1;
     if (WARPS == 1 && !here) continue;
     const score_t* own_row = scores + (here ? row : 0) * K;
 
@@ -176,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
     log_p_own = logf(own);
 #endif
     if (!(finite && inside && one && known)) {
-      if (speaker) atomicAdd(invalid + (!finite ? NOT_FINITE : !inside ? OUTSIDE : !one ? NOT_ONE : NO_CLASS), 1ull);
+      if (speaker) atomicAdd(buffer + (!finite ? NOT_FINITE : !inside ? OUTSIDE : !one ? NOT_ONE : NO_CLASS), 1.0);
       continue;
     }
 
@@ -184,7 +187,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
 #if SCORES
     float terms[TERMS];
     const float nll_by_chance = fmaxf(squared_steps - steps * steps, 0.f);
-    terms_of({hit, confidence, first, lacking, rest, second, third, fourth, own, log_p_own, entropy, nll_by_chance}, terms);
+    terms_of<float>({hit, confidence, first, lacking, rest, second, third, fourth, own, log_p_own, entropy, nll_by_chance},
+                    terms);
     const float nll = terms[1] <= 3.4028235e38f ? terms[1] : 0.f;
     finite_nll += nll;
 #pragma unroll
@@ -237,6 +241,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
     if (++since >= ROWS_OF_A_WARP) flush();
   }
   flush();
+  if (IGNORE && speaker && n_ignored > 0) atomicAdd(buffer + IGNORED, n_ignored);
 #pragma unroll
   for (int i = 0; i < ENTRIES && (SCORES || CLASSWISE_CELLS); i++) {
     int column = (i / VECTOR * LANES + lane) * VECTOR + i % VECTOR;

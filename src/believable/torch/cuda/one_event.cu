@@ -1,9 +1,36 @@
-// One event: scores and 0/1 labels. Macros besides those of common.cuh: FEW (1: few cells, counted in the block; 0: many,
-// counted in the table), LOGIT_CELLS (0, or how many a second, logit-spaced grid has), VECTOR (0 or 1: whether four rows
-// can be loaded at once), IGNORE (0 or 1).
+// One event: scores and 0/1 labels. Macros besides those of common.cuh: FEW (1: few cells, counted in the block; 0:
+// counted in the table, of which there may be COPIES, so that blocks seldom wait for each other), GRID (0: one uniform
+// grid; 1: a uniform and a logit-spaced one of LOGIT_CELLS; 2: any, searched for among CODES - 1 bounds), VECTOR (0 or 1:
+// whether several rows can be loaded at once), IGNORE (0 or 1).
+
+// Sums over the rows of a thread: double for scores that are, and for weights.
+#if SCORE == 3 || defined(WEIGHT)
+typedef double sum_t;
+__device__ __forceinline__ double log_of(double x) { return log(x); }
+__device__ __forceinline__ double log_one_plus(double x) { return log1p(x); }
+__device__ __forceinline__ double log_one_minus(double x) { return log1p(-x); }
+#define SMALLEST 2.2250738585072014e-308
+#else
+typedef float sum_t;
+__device__ __forceinline__ float log_of(float x) { return fast_log(x); }
+__device__ __forceinline__ float log_one_plus(float x) { return log1pf(x); }
+__device__ __forceinline__ float log_one_minus(float x) { return log_of_rest(x); }
+#define SMALLEST 1.1754944e-38f
+#endif
+
+#ifdef WEIGHT
+typedef WEIGHT weight_t;
+#define WEIGHT_AT(row) (double)weights[row]
+#else
+typedef float weight_t;
+#define WEIGHT_AT(row) 1.0
+#endif
 
 struct Sums {
-  float brier, nll, correct, confidence, entropy, spread, spread_variance, n, positive, p, pp;
+  sum_t brier, nll, correct, confidence, entropy, spread, spread_variance, n, positive, p, pp;
+#ifdef WEIGHT
+  sum_t w, w2, w2_squared, wy;
+#endif
 };
 
 #define REACH 40.f       // of the logits of that grid
@@ -11,7 +38,7 @@ struct Sums {
 
 // Number of inner edges of the logit-spaced grid below p, by its logit; the edges decide.
 __device__ __forceinline__ int logit_cells_below(real p, float logit, const real* edges, const int* near_one) {
-  const real spacing = LOGITS ? (real)1.1102230246251565e-16 : (real)5.9604645e-8f;
+  const real spacing = sizeof(real) == 8 ? (real)1.1102230246251565e-16 : (real)5.9604645e-8f;
   if (p >= 1 - NEAR_ONE * spacing) return near_one[(int)((1 - p) / spacing)];
   int below = (int)fminf(fmaxf((logit + REACH) * (LOGIT_CELLS / (2 * REACH)), 0.f), LOGIT_CELLS - 1.f);
   while (below > 0 && p <= edges[below]) below--;
@@ -19,18 +46,23 @@ __device__ __forceinline__ int logit_cells_below(real p, float logit, const real
   return below;
 }
 
+#if GRID == 2
+typedef double edge_t;  // bounds
+#else
+typedef real edge_t;
+#endif
+
 struct Grids {
 #if FEW
   unsigned edges;
 #else
-  const real* edges;
+  const edge_t* edges;
 #endif
   const real* logit_edges;
   const int* near_one;
-  double* table;
 };
 
-// A score that has been checked.
+// A row that has been checked.
 struct Valid {
   real p;
   int cell;
@@ -39,7 +71,8 @@ struct Valid {
 #endif
 };
 
-__device__ __forceinline__ Valid look_at(float score, const Grids& grids) {
+template <class T>
+__device__ __forceinline__ Valid look_at(T score, const Grids& grids) {
   Valid of;
 #if LOGITS
   of.e = exp(-fabs((double)score)), of.likelier = 1 / (1 + of.e);
@@ -47,73 +80,95 @@ __device__ __forceinline__ Valid look_at(float score, const Grids& grids) {
 #else
   of.p = score;
 #endif
+#if GRID == 2
+  of.cell = bounds_below(of.p, grids.edges, CODES - 1);
+#else
   of.cell = cell_of<CELLS>(of.p, grids.edges);
+#endif
   return of;
 }
 
-// Adds a score and its outcome to the sums, and to the tables of many cells.
-__device__ __forceinline__ void add_valid(float score, const Valid& of, bool y, const Grids& grids, Sums& sums) {
+// Adds a score and its outcome to the sums, and returns its code in a table of many cells.
+template <class T>
+__device__ __forceinline__ int add_valid(T score, const Valid& of, bool y, double w, const Grids& grids, Sums& sums) {
   const real p = of.p;
 #if LOGITS
-  double e = of.e;
-  float small = (float)(e * of.likelier), large = (float)of.likelier;
+  const sum_t small = (sum_t)(of.e * of.likelier), large = (sum_t)of.likelier;
 #else
-  float small = fminf(p, 1.f - p), large = fmaxf(p, 1.f - p);
+  const sum_t x_of_p = p, rest = 1 - x_of_p, small = x_of_p < rest ? x_of_p : rest, large = x_of_p < rest ? rest : x_of_p;
 #endif
-#if !FEW
-  float x = (float)p;
-#endif
-#if SCORES || LOGIT_CELLS
+#if SCORES || GRID == 1
+  const sum_t infinite = __int_as_float(0x7f800000);
 #if LOGITS
-  float log_large = -log1pf((float)e), log_small = log_large - fabsf(score);
-  float finite_log_small = log_small;
-  if (p == 0 || p == 1) log_small = -__int_as_float(0x7f800000);  // as of the double that was rounded
+  const sum_t log_large = -log_one_plus((sum_t)of.e), finite_log_small = log_large - (sum_t)(score < 0 ? -score : score);
+  const sum_t log_small = p == 0 || p == 1 ? -infinite : finite_log_small;  // as of the double that was rounded
 #else
-  float log_large = log_of_rest(small), finite_log_small = fast_log(fmaxf(small, 1.1754944e-38f));
-  float log_small = small == 0.f ? -__int_as_float(0x7f800000) : finite_log_small;
+  const sum_t log_large = log_one_minus(small), finite_log_small = log_of(small > SMALLEST ? small : SMALLEST);
+  const sum_t log_small = small == 0 ? -infinite : finite_log_small;
 #endif
 #endif
-#if !FEW
   int code = of.cell;
-#if LOGIT_CELLS
-  float logit = x > 0.5f ? log_large - log_small : log_small - log_large;
+#if GRID == 1
+  const float logit = p > (real)0.5 ? log_large - log_small : log_small - log_large;
   if (p != 0) code += p == 1 ? LOGIT_CELLS + 1 : 1 + logit_cells_below(p, logit, grids.logit_edges, grids.near_one);
 #endif
-  add_pair(grids.table, code, y, p);
 #if SCORES
-  sums.n += 1.f, sums.positive += y, sums.p += x, sums.pp = fmaf(x, x, sums.pp);
+  const bool hit = (p > (real)0.5) == y;
+  const sum_t miss = hit ? small : large, tilt = large - small, brier = miss * miss, weight = (sum_t)w;
+  const sum_t entropy = -(large * log_large + small * finite_log_small);  // 0 log 0 is 0
+  const sum_t spread = (hit ? -miss : miss) * tilt, spread_variance = tilt * tilt * (large * small), x = (sum_t)p;
+#ifdef WEIGHT
+  const sum_t square = weight * weight;
+  sums.w += weight, sums.w2 += square, sums.w2_squared += square * brier;
+  sums.wy += y ? weight : 0;
+#else
+  const sum_t square = 1;
 #endif
+#if !FEW
+  sums.n += 1, sums.positive += y, sums.p += weight * x, sums.pp += weight * x * x;
 #endif
-#if SCORES
-  bool hit = (p > (real)0.5) == y;
-  float miss = hit ? small : large, tilt = large - small;
-  sums.brier = fmaf(miss, miss, sums.brier);
-  sums.nll -= hit ? log_large : log_small;
-  sums.correct += hit ? 1.f : 0.f;
-  sums.confidence += large;
-  sums.entropy -= fmaf(large, log_large, small * finite_log_small);  // 0 log 0 is 0
-  sums.spread = fmaf(hit ? -miss : miss, tilt, sums.spread);
-  sums.spread_variance = fmaf(tilt * tilt, large * small, sums.spread_variance);
+  sums.brier += weight * brier;
+  sums.nll -= weight * (hit ? log_large : log_small);
+  sums.correct += hit ? weight : 0;
+  sums.confidence += weight * large;
+  sums.entropy += weight * entropy;
+  sums.spread += weight * spread;
+  sums.spread_variance += square * spread_variance;
 #endif
+  return code;
 }
 
-__device__ __forceinline__ void count_row(float score, long long label, long long ignored, const Grids& grids,
-                                          unsigned own_cells, Sums& sums, unsigned long long* invalid) {
+// A pair for a table of many cells: 2 * code + outcome, or -1 if the row is not counted.
+struct Pair {
+  long long at;
+  real p;
+};
+
+// Counts a row, which may be invalid.
+template <class T>
+__device__ __forceinline__ Pair count_row(T score, long long label, double w, long long ignored, const Grids& grids,
+                                          unsigned own_cells, Sums& sums, double& n_ignored, double* buffer) {
 #if IGNORE
-  if (label == ignored) return;
+  if (label == ignored) {
+    n_ignored += 1;
+    return {-1, 0};
+  }
 #endif
-  bool finite = fabsf(score) <= 3.4028235e38f, inside = LOGITS || (score >= 0.f && score <= 1.f);
-  if (!LOGITS) score = score == 0.f ? 0.f : score;  // -0 is 0
-  if (finite && inside && (unsigned long long)label <= 1) {
-    Valid of = look_at(score, grids);
-    if (FEW) count_pair(own_cells, of.cell, of.p, label);
-    add_valid(score, of, label, grids, sums);
-  } else
-    atomicAdd(invalid + (!finite ? NOT_FINITE : !inside ? OUTSIDE : NO_CLASS), 1ull);
+  if (w == 0) return {-1, 0};
+  const bool finite = is_finite(score), inside = LOGITS || (score >= 0 && score <= 1);
+  if (!LOGITS) score = score == 0 ? 0 : score;  // -0 is 0
+  if (!(finite && inside && (unsigned long long)label <= 1 && is_weight(w))) {
+    const int reason = !finite ? NOT_FINITE : !inside ? OUTSIDE : (unsigned long long)label > 1 ? NO_CLASS : BAD_WEIGHT;
+    atomicAdd(buffer + reason, 1.0);
+    return {-1, 0};
+  }
+  Valid of = look_at(score, grids);
+  if (FEW) count_pair(own_cells, of.cell, of.p, label);
+  return {2ll * add_valid(score, of, label, w, grids, sums) + label, of.p};
 }
 
 // Rows that are loaded at once, as 32-bit words.
-constexpr int AT_ONCE = sizeof(label_t) == 1 ? 8 : 4;
+constexpr int AT_ONCE = sizeof(label_t) == 1 && SCORE != 3 ? 8 : 4;
 
 template <class T>
 struct __align__(AT_ONCE * sizeof(T) < 16 ? AT_ONCE * sizeof(T) : 16) Words {
@@ -134,28 +189,40 @@ struct Several {
   __device__ __forceinline__ Several(const score_t* s, const label_t* l)
       : scores(*(const Words<unsigned_score_t>*)s), labels(*(const Words<label_t>*)l) {}
 
-  __device__ __forceinline__ float score(int i) const {
-    return SCORE == 0 ? __uint_as_float(scores.at(i)) : value((score_t)scores.at(i));
-  }
+#if SCORE == 3
+  __device__ __forceinline__ double score(int i) const { return __longlong_as_double((long long)scores.at(i)); }
+#elif SCORE == 0
+  __device__ __forceinline__ float score(int i) const { return __uint_as_float(scores.at(i)); }
+#else
+  __device__ __forceinline__ float score(int i) const { return value((score_t)scores.at(i)); }
+#endif
 
   __device__ __forceinline__ label_t label(int i) const { return labels.at(i); }
 
   __device__ __forceinline__ bool all_valid() const {
-    unsigned largest = 0, others = 0;
+    bool valid = true;
+    unsigned others = 0;
+#if SCORE == 3
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; i++) valid &= LOGITS ? is_finite(score(i)) : scores.at(i) <= 0x3ff0000000000000ull;
+#else
+    unsigned largest = 0;
 #pragma unroll
     for (int i = 0; i < AT_ONCE; i++)
       largest = max(largest, __float_as_uint(LOGITS ? fabsf(score(i)) : score(i)));
+    valid = largest <= (LOGITS ? 0x7f7fffffu : 0x3f800000u);
+#endif
 #pragma unroll
     for (int i = 0; i < AT_ONCE * (int)sizeof(label_t) / 4; i++)
       others |= labels.of[i] & (sizeof(label_t) == 1 ? 0xfefefefeu : sizeof(label_t) == 8 && i % 2 ? ~0u : ~1u);
-    return others == 0 && largest <= (LOGITS ? 0x7f7fffffu : 0x3f800000u);
+    return others == 0 && valid;
   }
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS) one_event(
-    const score_t* __restrict__ scores, const label_t* __restrict__ labels, const real* __restrict__ edges_of_grid,
-    const real* __restrict__ logit_edges, const int* __restrict__ near_one, double* table, double* sums_of_rows,
-    double* by_class, unsigned long long* invalid, double n_rows, double ignore_index) {
+    const score_t* __restrict__ scores, const label_t* __restrict__ labels, const weight_t* __restrict__ weights,
+    const edge_t* __restrict__ edges_of_grid, const real* __restrict__ logit_edges, const int* __restrict__ near_one,
+    double* tables, double* buffer, double n_rows, double ignore_index) {
   extern __shared__ uint4 memory[];
   Cell* cells = (Cell*)memory;
 #if FEW
@@ -163,15 +230,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) one_event(
   const unsigned edges = share_edges<CELLS>(edges_of_grid, shared_edges), own_cells = address_of(cells + threadIdx.x);
   for (int i = threadIdx.x; i < (CELLS + 2) * THREADS; i += THREADS) memory[i] = make_uint4(0, 0, 0, 0);
   __syncthreads();
+  double* const table = tables;
 #else
-  const real* edges = edges_of_grid;
+  const edge_t* edges = edges_of_grid;
   const unsigned own_cells = 0;
+  double* const table = tables + (long long)(blockIdx.x % COPIES) * CODES * 2 * MOMENTS;
 #endif
-  const Grids grids = {edges, logit_edges, near_one, table};
+  const Grids grids = {edges, logit_edges, near_one};
+  double *const sums_of_rows = SUMS_OF(buffer), *const by_class = BY_CLASS_OF(buffer);
 
   const long long n = (long long)n_rows, ignored = (long long)ignore_index;
-  const long long step = (VECTOR ? AT_ONCE : 1) * THREADS;
+  const int several = VECTOR ? AT_ONCE : 1;
+  const long long step = several * THREADS;
   Sums sums = {};
+  double n_ignored = 0;
   int since = 0;
   auto flush = [&]() {
     double whole[4] = {sums.n, sums.positive, sums.p, sums.pp};
@@ -179,11 +251,19 @@ extern "C" __global__ void __launch_bounds__(THREADS) one_event(
     flush_cells(cells, table, whole);
 #endif
 #if SCORES
-    const float* terms = &sums.brier;
+    const sum_t* terms = &sums.brier;
 #pragma unroll
     for (int i = 0; i < 7; i++) add_over_warp(sums_of_rows + BRIER + i, terms[i]);
+#ifdef WEIGHT
+    add_over_warp(sums_of_rows + W2_SQUARED, sums.w2_squared);
+    add_over_warp(sums_of_rows + W, sums.w);
+    add_over_warp(sums_of_rows + W2, sums.w2);
+    whole[1] = sums.wy;
+#else
     add_over_warp(sums_of_rows + W2_SQUARED, sums.brier);
-    for (int i = N; i <= W2; i++) add_over_warp(sums_of_rows + i, whole[0]);
+    for (int i = W; i <= W2; i++) add_over_warp(sums_of_rows + i, whole[0]);
+#endif
+    add_over_warp(sums_of_rows + N, whole[0]);
     add_over_warp(by_class + 2, whole[1]);
     add_over_warp(by_class, whole[2]);
     add_over_warp(by_class + 1, whole[3]);
@@ -199,33 +279,63 @@ extern "C" __global__ void __launch_bounds__(THREADS) one_event(
   load(blockIdx.x * step);
 #endif
   for (long long start = blockIdx.x * step; start < n; start += gridDim.x * step) {
-    if (since >= ROWS) flush();
-    since += step / THREADS;
+    if (since >= ROWS && (FEW || sizeof(sum_t) == 4)) flush();
+    since += several;
 #if VECTOR
     if (start + step <= n) {
       Several own = next;
       load(start + gridDim.x * step);
-      bool may_ignore = IGNORE && (unsigned long long)ignored <= 1;  // one of the outcomes
-      if (own.all_valid() && !may_ignore) {                          // as nearly always
+      const long long first = start + threadIdx.x * AT_ONCE;
+      const bool may_ignore = IGNORE && (unsigned long long)ignored <= 1;  // one of the outcomes
+      bool plain = own.all_valid() && !may_ignore;                         // as nearly always
+      double w[AT_ONCE];
+#pragma unroll
+      for (int i = 0; i < AT_ONCE; i++) {
+#ifdef WEIGHT
+        w[i] = weights[first + i];
+        plain = plain && is_weight(w[i]);
+#else
+        w[i] = 1;
+#endif
+      }
+      Pair pairs[AT_ONCE];
+      if (plain) {
         Valid of[AT_ONCE];  // all before the first is counted, because reading waits for what is written
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) of[i] = look_at(own.score(i), grids);
 #pragma unroll
         for (int i = 0; i < AT_ONCE && FEW; i++) count_pair(own_cells, of[i].cell, of[i].p, own.label(i) != 0);
 #pragma unroll
-        for (int i = 0; i < AT_ONCE; i++) add_valid(own.score(i), of[i], own.label(i) != 0, grids, sums);
+        for (int i = 0; i < AT_ONCE; i++) {
+          const bool y = own.label(i) != 0;
+          pairs[i] = {2ll * add_valid(own.score(i), of[i], y, w[i], grids, sums) + y, of[i].p};
+        }
       } else {
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) pairs[i] = {-1, 0};
 #pragma unroll 1
         for (int i = 0; i < AT_ONCE; i++) {
-          long long row = start + threadIdx.x * AT_ONCE + i;
-          count_row(value(scores[row]), labels[row], ignored, grids, own_cells, sums, invalid);
+          const double own_w = WEIGHT_AT(first + i);
+          const Pair pair = count_row(value(scores[first + i]), labels[first + i], own_w, ignored, grids, own_cells, sums,
+                                      n_ignored, buffer);
+          for (int which = 0; which < MOMENTS && !FEW && pair.at >= 0; which++)
+            atomicAdd(table + pair.at * MOMENTS + which, moment_of(which, pair.p, own_w));
         }
       }
+#pragma unroll
+      for (int i = 0; i < AT_ONCE && !FEW; i++) add_pairs(table, pairs[i].at, pairs[i].p, w[i]);
       continue;
     }
 #endif
-    for (long long row = start + threadIdx.x; row < n && row < start + step; row += THREADS)
-      count_row(value(scores[row]), labels[row], ignored, grids, own_cells, sums, invalid);
+    for (int i = 0; i < several; i++) {
+      const long long row = start + i * THREADS + threadIdx.x;
+      const double w = row < n ? WEIGHT_AT(row) : 0;
+      Pair pair = {-1, 0};
+      if (row < n)
+        pair = count_row(value(scores[row]), labels[row], w, ignored, grids, own_cells, sums, n_ignored, buffer);
+      if (!FEW) add_pairs(table, pair.at, pair.p, w);
+    }
   }
   flush();
+  if (IGNORE) add_over_warp(buffer + IGNORED, n_ignored);
 }

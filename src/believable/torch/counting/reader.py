@@ -1,0 +1,171 @@
+"""`TallyReader`: metrics from a tally where it is, so that only the numbers a metric needs leave the device."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from believable._types import Ints, Kind, Needs, Notion
+from believable.binning import Edges, Grid
+from believable.errors import UndefinedError
+from believable.stats import BinStats, CellStats, ScoreSums, Summary
+from believable.stats.counts import from_moments
+from believable.stats.one_pass import cells_of_sums
+from believable.stats.points import PointStats
+from believable.stats.readable import BinsAsked, Readable
+from believable.torch.counting import gpu
+from believable.torch.counting.rows import REASONS
+from believable.torch.counting.tally import Tally, parts_of, raise_if_any, score_sums, views_of
+NO_ROWS = "no rows have been counted yet"
+
+
+class TallyReader(Readable):
+    """What a `Summary` says, read from a tally as it is asked for, after `refuse_invalid`.
+
+    Bins of equal width are added up on the device of the tally; sums over rows are a few numbers. Everything else is
+    read from the summary of all cells, which is fetched once. A reader is for the counts of one moment.
+    """
+
+    gives: ClassVar[frozenset[Needs]] = Summary.gives
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self._bins: dict[tuple[int, int], BinStats] = {}
+        self._sums: ScoreSums | None = None
+        self._summary: Summary | None = None
+        self._valid = False
+
+    # --- what was counted ---
+
+    @property
+    def problem(self) -> Kind:
+        """Kind of the predictions; every notion that was counted can be requested."""
+        return self._tally.layout.kind
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the scores are P(y = 1)."""
+        return self.problem == "binary"
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self._tally.layout.n_classes
+
+    @property
+    def default_notion(self) -> Notion:
+        """Notion of the main view."""
+        return self._tally.layout.views[0][0].notion
+
+    @property
+    def score_type(self) -> np.dtype[Any]:
+        """Data type of the scores."""
+        return np.dtype(self._tally.layout.dtype)
+
+    def refuse_invalid(self) -> None:
+        """Raise if rows were invalid; on a GPU this waits for pending work."""
+        if not self._valid:
+            raise_if_any(self._tally.invalid.tolist())
+            self._valid = True
+
+    @property
+    def n(self) -> int:
+        """The number of rows; on a GPU this waits for pending work."""
+        return round(float(self._tally.sums[0]))
+
+    # --- reading ---
+
+    def read_sums(self) -> ScoreSums:
+        """Return the sums over rows."""
+        if self._sums is None:
+            parts = parts_of(self._tally.layout, self._tally.weighted)
+            by_class = parts["by_class"]
+            found = self._tally.buffer[: by_class.stop].cpu().numpy()
+            of_rows = found[parts["sums"].start : parts["sums"].stop]
+            if not of_rows[0]:
+                raise UndefinedError(NO_ROWS)
+            of_classes = found[by_class.start :].reshape(by_class.shape)
+            self._sums = score_sums(self._tally.layout, of_rows, of_classes)
+        return self._sums
+
+    def read_bins(self, asked: BinsAsked) -> BinStats:
+        """Return bins: those of equal width without fetching the cells."""
+        place = self._place(asked)
+        if place is None:
+            return self.read_all().read_bins(asked)
+        if (place, asked.n_bins) not in self._bins:
+            self._bins[place, asked.n_bins] = self.uniform_bins(place, int(asked.n_bins))
+        found = self._bins[place, asked.n_bins]
+        if not len(found.key):
+            raise UndefinedError(NO_ROWS)
+        return found
+
+    def read_points(self, notion: Notion | None, r: int | None, logits: bool) -> PointStats:
+        """Return the pairs by score, from all cells."""
+        return self.read_all().read_points(notion, r, logits)
+
+    def read_cells(self, notion: Notion | None) -> CellStats:
+        """Return the cells of a notion."""
+        return self.read_all().read_cells(notion)
+
+    def cells_of(self, notion: Notion) -> CellStats:
+        """Return the cells of a notion, on the uniform grid if it was counted."""
+        return self.read_all().cells_of(notion)
+
+    def warn_if_crowded(self, n_bins: int) -> None:
+        """Warn if the cells are too wide for this number of bins of equal weight."""
+        self.read_all().warn_if_crowded(n_bins)
+
+    def read_all(self) -> Summary:
+        """Return the summary of all cells, fetched once."""
+        if self._summary is None:
+            sums = self.read_sums()
+            ignored = int(self._tally.ignored)
+            dropped = {"ignored label": ignored} if ignored else {}
+            self._summary = Summary(sums=sums, cells=self._tally.cells(), dropped=dropped)
+        return self._summary
+
+    # --- bins ---
+
+    def _place(self, asked: BinsAsked) -> int | None:
+        """Return the table that these bins can be made of; None if it takes all cells, or is an error."""
+        n_bins = asked.n_bins
+        simple = asked.strategy == "uniform" and asked.edges is asked.threshold is None and not asked.pooled
+        if not simple or not isinstance(n_bins, int) or n_bins < 1:
+            return None
+        wanted = (asked.notion or self.default_notion, asked.r)
+        for place, (view, grids) in enumerate(views_of(self._tally.layout)):
+            if (view.notion, view.r) == wanted:
+                fits = any(grid.spacing == "uniform" and grid.n_cells % n_bins == 0 for grid in grids)
+                return place if fits else None
+        return None
+
+    def uniform_bins(self, place: int, n_bins: int) -> BinStats:
+        """Return bins of equal width, of the view in this place; empty if no rows were counted."""
+        tally = self._tally
+        view, grids = views_of(tally.layout)[place]
+        starts = starts_of_bins(grids, n_bins)
+        add_up = gpu.bins if gpu.can_launch(tally.buffer) else plain_bins
+        moments = add_up(tally.tables[place], view.n_strata, starts).cpu().numpy().transpose(1, 2, 0)
+        sums = from_moments(None, moments[0] + moments[1], moments[1])
+        return BinStats(view=view, edges=(Edges.uniform(n_bins, tally.layout.dtype),), **sums)
+
+
+def plain_bins(table: Tensor, strata: int, starts: tuple[int, ...]) -> Tensor:
+    """Return the sums of a table's codes by bin, (strata * bins, 2, moments), in plain torch."""
+    codes = table.view(strata, -1, *table.shape[1:])
+    return torch.stack([codes[:, first:last].sum(dim=1) for first, last in pairwise(starts)], dim=1).flatten(0, 1)
+
+
+@lru_cache(maxsize=64)
+def starts_of_bins(grids: tuple[Grid, ...], n_bins: int) -> tuple[int, ...]:
+    """Return the first code of each bin of equal width, and the end: cells of bins are whole, and so are their codes."""
+    place = next(i for i, grid in enumerate(grids) if grid.spacing == "uniform" and grid.n_cells % n_bins == 0)
+    cell: Ints = cells_of_sums(grids)[place]
+    first_cells = np.arange(1, n_bins) * (grids[place].n_cells // n_bins) + 1
+    return (0, *np.searchsorted(cell, first_cells).tolist(), len(cell))
