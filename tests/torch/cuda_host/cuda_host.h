@@ -94,6 +94,14 @@ inline T __shfl_xor_sync(unsigned, T x, int lanes) {
   return other;
 }
 
+template <class T>
+inline T __shfl_sync(unsigned, T x, int lane) {
+  const uint64_t* shown = exchange(x);
+  T other;
+  memcpy(&other, shown + lane, sizeof other);
+  return other;
+}
+
 inline int __any_sync(unsigned, int predicate) {
   const uint64_t* shown = exchange((uint64_t)(predicate != 0));
   for (int lane = 0; lane < 32; lane++)
@@ -123,6 +131,7 @@ inline unsigned __float_as_uint(float x) { return same_bits<unsigned>(x); }
 inline float __int_as_float(int x) { return same_bits<float>(x); }
 inline float __uint_as_float(unsigned x) { return same_bits<float>(x); }
 inline long long __double_as_longlong(double x) { return same_bits<long long>(x); }
+inline double __longlong_as_double(long long x) { return same_bits<double>(x); }
 inline int max(int a, int b) { return a > b ? a : b; }
 inline int min(int a, int b) { return a < b ? a : b; }
 inline unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }

@@ -95,9 +95,9 @@ class HostCompiler:
         self._compiler, self._folder = compiler, folder
         self._made: dict[str, Path] = {}
 
-    def kernel(self, name: str, _device: str = "cpu", **macros: object) -> HostKernel:
+    def kernel(self, name: str, _device: str = "cpu", *, file: str = "", **macros: object) -> HostKernel:
         """A kernel of the library with these macros, as `gpu.kernel` gives it."""
-        return self.compiled(name, gpu.source(name, macros))
+        return self.compiled(name, gpu.source(file or name, macros))
 
     def compiled(self, name: str, source: str) -> HostKernel:
         """The kernel of that name in a text in CUDA C++."""

@@ -48,10 +48,12 @@ def test_a_missing_barrier_shows_in_one_of_the_orders(host_compiler):
 def test_lanes_of_a_warp(host_compiler, downwards):
     """They exchange numbers of any type, many times, and know whether any says yes."""
     body = """double x = threadIdx.x; for (int lanes = 16; lanes; lanes /= 2) x += __shfl_xor_sync(~0u, x, lanes);
-      int other = __shfl_xor_sync(~0u, (int)threadIdx.x, 1);
-      out[threadIdx.x] = x + 1000 * other + 1e6 * __any_sync(~0u, threadIdx.x == 40);"""
+      int other = __shfl_xor_sync(~0u, (int)threadIdx.x, 1), third = __shfl_sync(~0u, (int)threadIdx.x, 3);
+      out[threadIdx.x] = x + 1000 * other + 1e6 * __any_sync(~0u, threadIdx.x == 40) + 1e7 * third;"""
     sums = [sum(range(start, start + 32)) for start in (0, 32)]
-    wanted = [sums[i // 32] + 1000 * (i ^ 1) + (1e6 if i >= 32 else 0) for i in range(THREADS)]
+    wanted = [
+        sums[i // 32] + 1000 * (i ^ 1) + (1e6 if i >= 32 else 0) + 1e7 * (3 + i // 32 * 32) for i in range(THREADS)
+    ]
     assert run(host_compiler, body, downwards=downwards) == wanted
 
 
@@ -91,7 +93,7 @@ def test_assembler_becomes_calls():
         without_assembler('asm("ld.shared.f32 %1, [%0];" : "=f"(x) : "r"(at));')
 
 
-@pytest.mark.parametrize("name", ["one_event", "few_classes", "many_classes"])
+@pytest.mark.parametrize("name", ["one_event", "few_classes", "many_classes", "any_classes"])
 def test_every_kernel_is_read(name):
     """No statement in assembler is left in any of them."""
     assert "asm" not in without_assembler(gpu.source(name, {"K": 10})).replace("_asm", "")

@@ -7,6 +7,7 @@ in one message, and `state_dict` holds a state as plain tensors, so that loading
 from __future__ import annotations
 
 import json
+import warnings
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -121,6 +122,8 @@ class MeterState:
 
 def count(tally: Tally, rows: Rows, *, scores_too: bool = True) -> None:
     """Add rows to a tally in place; without sums of proper scores if requested and faster."""
+    if tally.buffer.is_cuda:
+        refuse_if_deterministic()
     with torch.no_grad():
         if gpu.fits(tally, rows):
             gpu.add_rows(tally, rows, scores_too)
@@ -128,6 +131,19 @@ def count(tally: Tally, rows: Rows, *, scores_too: bool = True) -> None:
         reference.add_rows(tally, rows)
         if rows.ignore_index is not None:
             tally.ignored.add_((rows.labels == rows.ignore_index).sum())
+
+
+def refuse_if_deterministic() -> None:
+    """Raise, or warn, if torch is told to compute the same to the last digit in every run, which a GPU does not."""
+    if not torch.are_deterministic_algorithms_enabled():
+        return
+    sentence = (
+        "a GPU adds up rows in no fixed order, so sums can differ in their last digits from run to run, which "
+        "torch.use_deterministic_algorithms(True) forbids: count on the CPU, or pass warn_only=True to it"
+    )
+    if not torch.is_deterministic_algorithms_warn_only_enabled():
+        raise InputError(sentence)
+    warnings.warn(sentence, UserWarning, stacklevel=3)
 
 
 # --- saving -----------------------------------------------------------------------------------------------------------

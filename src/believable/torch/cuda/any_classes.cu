@@ -250,7 +250,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) class_columns(
   const int tiles = (K + COLUMNS - 1) / COLUMNS, rows_at_once = THREADS / COLUMNS;
   const long long column = (long long)(blockIdx.x % tiles) * COLUMNS + threadIdx.x % COLUMNS;
   const long long step = (long long)(gridDim.x / tiles) * rows_at_once;
-  double wp = 0, wpp = 0, first[MOMENTS] = {};
+  double wp = 0, wpp = 0;
+#if CLASSWISE
+  double first[MOMENTS] = {};
+#endif
   for (long long row = (long long)(blockIdx.x / tiles) * rows_at_once + threadIdx.x / COLUMNS; row < n; row += step) {
     const double most = kept[3 * row], share = kept[3 * row + 1], w = kept[3 * row + 2];
     if (column >= K || w == 0) continue;
@@ -276,6 +279,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) class_columns(
   };
   add(by_class + column, wp);
   add(by_class + K + column, wpp);
-  for (int which = 0; which < MOMENTS && CLASSWISE; which++)
-    add(buffer + CLASSWISE_TABLE + 2 * (column * CLASSWISE_CODES + 1) * MOMENTS + which, first[which]);
+#if CLASSWISE
+  double* const first_cell = buffer + CLASSWISE_TABLE + 2 * (column * CLASSWISE_CODES + 1) * MOMENTS;
+  for (int which = 0; which < MOMENTS; which++) add(first_cell + which, first[which]);
+#endif
 }
