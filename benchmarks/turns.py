@@ -11,6 +11,8 @@ from typing import Any
 
 LOOPED_FOR = 0.02  # seconds: a quick call that may be looped is, until a sample lasts this long
 MOST_LOOPS = 50
+FEWEST = 3  # samples of a side, unless they take too long together
+TOO_LONG = 8.0  # seconds
 
 Wait = Callable[[], Any]
 
@@ -41,16 +43,21 @@ class Timed:
         """The median; None without a sample."""
         return median(self.times) if self.times else None
 
+    @property
+    def spent(self) -> float:
+        """The seconds of all samples together."""
+        return sum(self.times) * self.loops
+
 
 def in_turns(sides: Sequence[Side], wait: Wait, repeats: int = 7, enough: float = 1.0) -> list[Timed]:
     """Time the sides one after the other, `repeats` times round, after a round that compiles and loads.
 
-    A side that has used `enough` seconds is not run again, so that a slow one has fewer samples.
+    A side that has used `enough` seconds is run again only until it has a few samples.
     """
     timed = [Timed() for _ in sides]
     for turn in range(repeats + 1):
         for side, row in zip(sides, timed, strict=True):
-            if row.failure is None and sum(row.times) * row.loops <= enough:
+            if row.failure is None and row.spent <= (enough if len(row.times) >= FEWEST else TOO_LONG):
                 _add_sample(side, row, wait, warming_up=turn == 0)
     return timed
 
