@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
+import torch
 from benchmarks import tensor_cases, tensors, turns
 from benchmarks.tensor_cases import CASES, SIZES, Case, Place
 
@@ -22,8 +23,12 @@ def run_quietly(cases, place=None, beside=None):
 
 
 @pytest.fixture(autouse=True)
-def _one_repeat(monkeypatch):
+def _one_repeat_in_one_thread(monkeypatch):
     monkeypatch.setattr(tensors, "in_turns", lambda sides, wait: turns.in_turns(sides, wait, repeats=1))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # of so few rows, threads only wait for each other
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("case", QUICK, ids=[case.name for case in QUICK])
