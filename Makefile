@@ -1,6 +1,6 @@
 # Everything runs inside .venv; nothing here needs root. uv is used where it is found, python -m venv and pip otherwise.
-# EXTRAS=all adds the optional packages: torch, torchmetrics, triton (for its interpreter), pyspark (which wants Java 17 to
-# run), dask, ibis, the driver of a browser, Sphinx, and other libraries that pages compare with.
+# EXTRAS=all adds the optional packages: torch, torchmetrics, Lightning, triton (for its interpreter), pyspark (which wants
+# Java 17 to run), dask, ibis, the driver of a browser, Sphinx, and other libraries that pages compare with.
 EXTRAS ?= light
 PYTHON ?= python3
 VENV   := .venv
@@ -39,7 +39,7 @@ $(VENV)/.light: $(VENV)/.core
 # torch first and with pip: a plain resolver would take the CUDA build, several gigabytes of it. The peers that the pages on
 # other libraries call come last; netcal asks for more than is used, so it comes alone, but for tqdm.
 $(VENV)/.all: $(VENV)/.light
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0" torchmetrics "triton; sys_platform == 'linux'"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0" torchmetrics pytorch-lightning "triton; sys_platform == 'linux'"
 	@$(INSTALL) --editable ".[spark,dask,ibis,duckdb]"
 	@$(INSTALL) --group browser --group docs
 	@$(INSTALL) relplot uncertainty-calibration tqdm

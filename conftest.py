@@ -16,6 +16,7 @@ else:
         for package, files in needed.items()
         if importlib.util.find_spec(package) is None
     ]
+    collect_ignore_glob.append("tests/torch/lightning_job.py")  # a program, whose imports take seconds
 
 
 @pytest.fixture(autouse=True)

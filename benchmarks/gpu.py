@@ -1,28 +1,24 @@
-"""Counting on a GPU: what a pass over scores takes, beside one read of the same bytes.
+"""Tensors on a GPU: the calls of `benchmarks.tensors`, beside one read of the same bytes.
 
-    python -m benchmarks.gpu [--small]
+    python -m benchmarks.gpu [--small] [--only NAME ...] [--json FILE]
 
-Every time is the median of repeated runs by CUDA events, of the counting alone; the limit is a kernel that does nothing
-but read, measured in the same run. torchmetrics is timed where it is installed.
+Besides the wall clock, a call has three columns: the limit, which is a kernel that does nothing but read its tensors;
+the time of its kernels and copies on the device, without gaps between them; and the memory it needs beyond what it is
+given.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from time import perf_counter
+from functools import cache
+from statistics import median
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
 
-from believable import Layout
-from believable.torch.counting.rows import Rows, rows_of
-from believable.torch.counting.state import count
-from believable.torch.counting.tally import Tally
-from believable.torch.tokens.row_terms import row_terms
+from benchmarks.tensor_cases import Call
+from benchmarks.tensors import Beside, main
+from benchmarks.turns import Side
 
 READ = """
 extern "C" __global__ void read_all(const uint4* data, unsigned* result, double length) {
@@ -39,179 +35,65 @@ extern "C" __global__ void read_all(const uint4* data, unsigned* result, double 
 """
 
 
-@dataclass
-class Case:
-    """What is counted, in how many bytes."""
-
-    name: str
-    tensors: tuple[Tensor, ...]
-    run: Callable[[], Any]
-    peer: Callable[[], Any] | None = None
+@cache
+def reader() -> Any:
+    """The kernel that only reads, compiled once."""
+    return torch.cuda._compile_kernel(READ, "read_all")
 
 
-def milliseconds(run: Callable[[], Any], repeats: int = 9, together: int = 20) -> float:
-    """Median time of a call on the device; several are queued, so that launching one hides behind another."""
-    run()
-    run()
-    times = []
-    for _ in range(repeats):
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        torch.cuda.synchronize()
-        start.record()
-        for _ in range(together):
-            run()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(start.elapsed_time(end) / together)
-    return sorted(times)[len(times) // 2]
-
-
-def limit(tensors: tuple[Tensor, ...]) -> float:
-    """Milliseconds to read them once."""
-    kernel, result = torch.cuda._compile_kernel(READ, "read_all"), torch.zeros(1, dtype=torch.int32, device="cuda")
+def limit(call: Call) -> float:
+    """Milliseconds to read its tensors once; several reads are queued, so that launching one hides behind another."""
+    kernel, result = reader(), torch.zeros(1, dtype=torch.int32, device="cuda")
     blocks = torch.cuda.get_device_properties(0).multi_processor_count * 4
 
     def read() -> None:
-        for one in tensors:
+        for one in call.reads:
             words = one.numel() * one.element_size() // 16
             kernel((blocks, 1, 1), (512, 1, 1), [one, result, float(words)])
 
-    return milliseconds(read)
+    return median(queued_milliseconds(read, 10) for _ in range(5))
 
 
-def extra_memory(run: Callable[[], Any]) -> float:
-    """Megabytes that a call needs besides what it is given."""
+def queued_milliseconds(run: Any, together: int) -> float:
+    """Time of a call on the device, by its own clock."""
+    run()
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     torch.cuda.synchronize()
+    start.record()
+    for _ in range(together):
+        run()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end) / together
+
+
+def busy(call: Call) -> float:
+    """Milliseconds that the device works for one call."""
+    prepared(call.ours)
+    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+        call.ours.run()
+        torch.cuda.synchronize()
+    return sum(event.self_device_time_total for event in seen.key_averages()) / 1e3
+
+
+def extra_memory(call: Call) -> float:
+    """Megabytes that a call needs besides what it is given."""
+    prepared(call.ours)
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
-    run()
+    call.ours.run()
     torch.cuda.synchronize()
     return (torch.cuda.max_memory_allocated() - before) / 1e6
 
 
-def counting(
-    rows: Rows, notions: Any, cells: int | None, spacing: Any = "uniform", scores_too: bool = True
-) -> Callable[[], None]:
-    """A pass into a tally that is there already."""
-    layout = Layout.of(rows.kind, rows.n_classes, rows.dtype, notions=notions, cells=cells, spacing=spacing)
-    tally = Tally.empty(layout, "cuda")
-    return lambda: count(tally, rows, scores_too=scores_too)
+def prepared(side: Side) -> None:
+    """Bring a side to where a sample begins."""
+    if side.before is not None:
+        side.before()
+    torch.cuda.synchronize()
 
 
-def torchmetrics_ece(**settings: Any) -> Callable[[Tensor, Tensor], Any] | None:
-    """Its functional form in 15 bins, without its checks."""
-    try:
-        from torchmetrics.functional.classification import calibration_error
-    except ImportError:
-        return None
-    return lambda scores, labels: calibration_error(scores, labels, n_bins=15, validate_args=False, **settings)
-
-
-def one_event(n: int) -> list[Case]:
-    """Probabilities in float32, labels of one byte."""
-    generator = torch.Generator("cuda").manual_seed(0)
-    scores = torch.rand(n, device="cuda", generator=generator)
-    labels = (torch.rand(n, device="cuda", generator=generator) < scores).to(torch.uint8)
-    rows = rows_of(scores, labels, from_logits=False)
-    peer = torchmetrics_ece(task="binary")
-    given = (scores, labels)
-    return [
-        Case("15 bins", given, counting(rows, None, 15, scores_too=False), peer and (lambda: peer(scores, labels))),
-        Case("15 bins and proper scores", given, counting(rows, None, 15)),
-        Case("50,400 cells and proper scores", given, counting(rows, None, None)),
-        Case("twice 50,400 cells and scores", given, counting(rows, None, None, ("uniform", "logit"))),
-    ]
-
-
-def classes(n: int, k: int, dtype: torch.dtype = torch.float32) -> list[Case]:
-    """Logits and labels of eight bytes."""
-    generator = torch.Generator("cuda").manual_seed(0)
-    logits = torch.randn(n, k, device="cuda", generator=generator, dtype=dtype) * 3
-    labels = torch.randint(0, k, (n,), device="cuda", generator=generator)
-    labels = torch.where(torch.rand(n, device="cuda", generator=generator) < 0.6, logits.argmax(dim=1), labels)
-    rows = rows_of(logits, labels, from_logits=True)
-    peer = torchmetrics_ece(task="multiclass", num_classes=k)
-    given, bare = (logits, labels), counting(rows, "confidence", 15, scores_too=False)
-    return [
-        Case("15 bins", given, bare, peer and (lambda: peer(logits, labels))),
-        Case("15 bins and proper scores", given, counting(rows, "confidence", 15)),
-        Case("50,400 cells and proper scores", given, counting(rows, "confidence", None)),
-        Case("15 bins of every class", given, counting(rows, "classwise", 15, scores_too=False)),
-        Case("every notion, cells and scores", given, counting(rows, ("confidence", "classwise", "top_label"), None)),
-    ]
-
-
-def tokens(n: int, vocabulary: int) -> list[Case]:
-    """Logits of a language model in bfloat16."""
-    generator = torch.Generator("cuda").manual_seed(0)
-    logits = torch.randn(n, vocabulary, device="cuda", generator=generator, dtype=torch.bfloat16) * 3
-    labels = torch.randint(0, vocabulary, (n,), device="cuda", generator=generator)
-    peer = torchmetrics_ece(task="multiclass", num_classes=vocabulary)
-    return [
-        Case(
-            "terms of each row",
-            (logits, labels),
-            lambda: row_terms(logits, labels),
-            peer and (lambda: peer(logits, labels)),
-        )
-    ]
-
-
-def main(small: bool) -> None:
-    """Print the table."""
-    device = torch.cuda.get_device_properties(0)
-    print(f"{device.name}, {device.multi_processor_count} multiprocessors; torch {torch.__version__}")
-    times = 10 if small else 1
-    jobs: list[tuple[str, Callable[[], list[Case]]]] = [
-        (f"one event, {10**8 // times:,} rows, float32 + uint8", lambda: one_event(10**8 // times)),
-        (f"{10**7 // times:,} x 10 logits, float32", lambda: classes(10**7 // times, 10)),
-        (f"{10**6 // times:,} x 1000 logits, float32", lambda: classes(10**6 // times, 1000)),
-        (f"{8192 // times:,} x 128,256 logits, bfloat16", lambda: tokens(8192 // times, 128_256)),
-    ]
-    print(f"{'':34}{'limit':>9}{'ours':>9}{'ratio':>7}{'extra':>10}{'torchmetrics':>14}{'ratio':>7}")
-    for title, made in jobs:
-        print(title)
-        for case in made():
-            least, ours, extra = limit(case.tensors), milliseconds(case.run), extra_memory(case.run)
-            line = f"  {case.name:32}{least:7.3f}ms{ours:7.3f}ms{ours / least:7.1f}{extra:8.1f}MB"
-            if case.peer is not None:
-                theirs = milliseconds(case.peer, 3, 3)
-                line += f"{theirs:12.2f}ms{theirs / ours:7.0f}"
-            print(line, flush=True)
-            del case
-        torch.cuda.empty_cache()
-    others()
-
-
-def others() -> None:
-    """What is no single pass: seconds of a whole call."""
-    from believable.torch import TemperatureScaling, squared_kernel_calibration_error
-
-    generator = torch.Generator("cuda").manual_seed(0)
-    logits = torch.randn(10**6, 1000, device="cuda", generator=generator) * 3
-    labels = (logits / 2 + torch.empty_like(logits).exponential_(generator=generator).log_().neg_()).argmax(dim=1)
-    scaling = TemperatureScaling().cuda()
-    taken = seconds(partial(scaling.fit, logits, labels))
-    print(f"temperature of 1,000,000 x 1000: {taken:.4f} s, T = {scaling.temperature.item():.6f}")
-    del logits, labels
-    p = torch.softmax(torch.randn(100_000, 10, device="cuda", generator=generator, dtype=torch.float64), dim=1)
-    y = torch.multinomial(p, 1, generator=generator)[:, 0]
-    taken = seconds(partial(squared_kernel_calibration_error, p, y), 3)
-    print(f"squared kernel calibration error of 100,000 x 10: {taken:.2f} s")
-
-
-def seconds(run: Callable[[], Any], repeats: int = 5) -> float:
-    """Median of the wall clock, the device waited for."""
-    run()
-    times = []
-    for _ in range(repeats):
-        torch.cuda.synchronize()
-        start = perf_counter()
-        run()
-        torch.cuda.synchronize()
-        times.append(perf_counter() - start)
-    return sorted(times)[len(times) // 2]
-
+BESIDE: Beside = {"limit, ms": limit, "on the device, ms": busy, "extra, MB": extra_memory}
 
 if __name__ == "__main__":
-    main("--small" in sys.argv)
+    main(device="cuda", beside=BESIDE)

@@ -24,6 +24,7 @@ REQUIRED = frozenset(filter(None, os.environ.get("BELIEVABLE_REQUIRE", "").split
 NEEDS = {  # a package or program, and what it is no use without
     "torch": ["torch"],
     "torchmetrics": ["torchmetrics"],
+    "lightning": ["pytorch_lightning"],
     "triton": ["triton"],  # whose interpreter needs no GPU
     "compiler": ["c++"],
     "spark": ["pyspark", "java"],
