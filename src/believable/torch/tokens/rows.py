@@ -80,24 +80,29 @@ def columns_of(rows: TokenRows, r: int) -> tuple[dict[str, Array], int]:
 
     There is one transfer, the only point that waits for the device.
     """
-    names, n = table_names(r), rows.targets.numel()
+    terms, n = table_names(r), rows.targets.numel()
+    weights = {} if rows.weights is None else {"weight": rows.weights}
     whole = {"target": rows.targets} | ({} if rows.positions is None else {"position": rows.positions})
-    given = {"weight": rows.weights} if rows.weights is not None else {}
-    table = torch.empty((len(names) + len(whole) + len(given), n), dtype=torch.float64, device=rows.logits.device)
-    _write_terms(table[: len(names)], rows, r)
+    names = [*terms, *weights, *whole]
+    table = torch.empty((len(names), n), dtype=torch.float64, device=rows.logits.device)
+    _write_terms(table[: len(terms)], rows, r)
     # The rest is queued while the device is busy with the terms. Whole numbers keep all their bits.
-    for place, (name, column) in enumerate((given | whole).items(), len(names)):
-        into = table[place].view(torch.int64) if name in whole else table[place]
-        into.copy_(column.reshape(-1))
+    for into, (name, given) in zip(table[len(terms) :], (weights | whole).items(), strict=True):
+        (into.view(torch.int64) if name in whole else into).copy_(given.reshape(-1))
+
+    def named(values: Array) -> dict[str, Array]:
+        rows_of_table = zip(names, values, strict=True)
+        return {name: row.view(np.int64) if name in whole else row for name, row in rows_of_table}
+
     values = _on_host(table)
-    kept, ignored = _compared(values, [*names, *given, *whole], rows)
-    if kept is not None:
-        values = values.take(kept, axis=1)
-    columns = dict(zip((*names, *given, *whole), values, strict=True))
-    columns |= {name: columns[name].view(np.int64) for name in whole}
+    columns = named(values)
+    compared, ignored = _compared(columns, rows)
+    kept = np.arange(n)
+    if not compared.all():
+        kept = np.flatnonzero(compared)
+        columns = named(values.take(kept, axis=1))
     if rows.positions is None and rows.have_positions:
-        length = rows.targets.shape[1]
-        columns["position"] = (np.arange(n) if kept is None else kept) % max(length, 1)
+        columns["position"] = kept % max(1, rows.targets.shape[1])
     _check_values(columns, kept, rows)
     return columns, ignored
 
@@ -109,9 +114,10 @@ def only(columns: dict[str, Array], kept: Array) -> dict[str, Array]:
 
 def _write_terms(table: Tensor, rows: TokenRows, r: int) -> None:
     """Fill a table with the terms of all rows; by sequence if the logits are a slice that is not one matrix."""
-    logits, vocabulary = rows.logits, rows.logits.shape[-1]
+    logits, vocabulary, ignored = rows.logits, rows.logits.shape[-1], rows.ignore_index
     labels = rows.targets if rows.weights is None else torch.where(rows.weights != 0, rows.targets, NO_TARGET)
-    ignored = rows.ignore_index if rows.ignore_index in range(vocabulary) else NO_TARGET
+    if ignored is None or not 0 <= ignored < vocabulary:
+        ignored = NO_TARGET  # such labels are left out anyway
     try:
         matrix = logits.view(-1, vocabulary)
     except RuntimeError:
@@ -130,19 +136,20 @@ def _on_host(table: Tensor) -> Array:
     return values.numpy()
 
 
-def _compared(values: Array, names: list[str], rows: TokenRows) -> tuple[Array | None, int]:
-    """Return the rows that are counted, None if all are, and the number of ignored ones."""
-    left_out = np.zeros(values.shape[1], bool)
+def _compared(columns: dict[str, Array], rows: TokenRows) -> tuple[Array, int]:
+    """Return which rows are counted, and the number of ignored ones."""
+    compared = np.ones(rows.targets.shape, bool)
+    if rows.shift:
+        compared[:, -1:] = False
+    compared = compared.reshape(-1)
+    ignored = 0
     if rows.ignore_index is not None:
-        left_out |= values[names.index("target")].view(np.int64) == rows.ignore_index
-    if rows.shift:
-        left_out.reshape(rows.targets.shape)[:, -1:] = False  # these have no target that could be ignored
-    ignored = int(np.count_nonzero(left_out))
-    if rows.shift:
-        left_out.reshape(rows.targets.shape)[:, -1:] = True
-    if rows.weights is not None:
-        left_out |= values[names.index("weight")] == 0
-    return (np.flatnonzero(~left_out) if left_out.any() else None), ignored
+        others = columns["target"] != rows.ignore_index
+        ignored = int(np.count_nonzero(compared & ~others))
+        compared &= others
+    if "weight" in columns:
+        compared &= columns["weight"] != 0
+    return compared, ignored
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
@@ -189,13 +196,12 @@ def _beside(values: Tensor, name: str, logits: Tensor) -> Tensor:
     return values
 
 
-def _check_values(columns: dict[str, Array], kept: Array | None, rows: TokenRows) -> None:
+def _check_values(columns: dict[str, Array], kept: Array, rows: TokenRows) -> None:
     def refuse(bad: Array, shifted: bool, sentence: str, values: Array | None = None) -> None:
         if not bad.any():
             return
         first = int(np.argmax(bad))
-        row = first if kept is None else kept[first]
-        place = [int(i) for i in np.unravel_index(row, tuple(rows.targets.shape))]
+        place = [int(i) for i in np.unravel_index(kept[first], tuple(rows.targets.shape))]
         place[-1] += shifted
         what = sentence if values is None else sentence.format(values[first])
         raise InputError(f"{what} at {place}; such tokens: {int(bad.sum()):,} of {len(bad):,}")
