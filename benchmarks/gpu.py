@@ -153,7 +153,8 @@ def tokens(n: int, vocabulary: int) -> list[Case]:
             (logits, labels),
             lambda: row_terms(logits, labels),
             peer and (lambda: peer(logits, labels)),
-        )
+        ),
+        Case("terms and five ranks", (logits, labels), lambda: row_terms(logits, labels, 5)),
     ]
 
 
@@ -185,7 +186,7 @@ def main(small: bool) -> None:
 
 def others() -> None:
     """What is no single pass: seconds of a whole call."""
-    from believable.torch import TemperatureScaling, squared_kernel_calibration_error
+    from believable.torch import TemperatureScaling, squared_kernel_calibration_error, token_calibration
 
     generator = torch.Generator("cuda").manual_seed(0)
     logits = torch.randn(10**6, 1000, device="cuda", generator=generator) * 3
@@ -193,6 +194,12 @@ def others() -> None:
     scaling = TemperatureScaling().cuda()
     taken = seconds(partial(scaling.fit, logits, labels))
     print(f"temperature of 1,000,000 x 1000: {taken:.4f} s, T = {scaling.temperature.item():.6f}")
+    del logits, labels
+    logits = torch.randn(8192, 128_256, device="cuda", generator=generator, dtype=torch.bfloat16) * 3
+    labels = torch.randint(0, 128_256, (8192,), device="cuda", generator=generator)
+    for r in (1, 5):
+        taken = seconds(partial(token_calibration, logits, labels, top_r=r), 20)
+        print(f"token_calibration of 8,192 x 128,256 in bfloat16, top_r={r}: {1e3 * taken:.2f} ms")
     del logits, labels
     p = torch.softmax(torch.randn(100_000, 10, device="cuda", generator=generator, dtype=torch.float64), dim=1)
     y = torch.multinomial(p, 1, generator=generator)[:, 0]

@@ -7,6 +7,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from believable.torch.tokens import row_terms, token_calibration
 from believable.torch.tokens.row_terms import plain_row_terms, table_names
 from tests.needs import need
 
@@ -183,3 +184,45 @@ def test_any_ties(compiled, row, data):
         compiled.MAX_BLOCK_COLUMNS = before
     order = sorted(range(len(row)), key=lambda k: (-row[k], k))
     assert [int(found[f"column {i}"].item()) for i in range(r)] == order[:r]
+
+
+# --- the call that uses the pass ---
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"top_r": 3},
+        {"top_r": 2, "shift": True, "position_buckets": 4},
+        {"ignore_index": 3, "top_r": 2},
+        {"ignore_index": None},
+        {"shift": True, "sample_weight": torch.arange(30.0, device=DEVICE).reshape(3, 10) % 4, "top_r": 9},
+        {"positions": torch.arange(30, device=DEVICE).reshape(3, 10), "position_buckets": 7},
+    ],
+)
+@pytest.mark.parametrize("sliced", [False, True])
+def test_tokens_are_counted_the_same(compiled, monkeypatch, options, sliced):
+    """`token_calibration` says the same with the pass and with plain torch, also of logits that are a slice."""
+    logits = 2 * torch.randn(3, 11, 9, generator=torch.Generator().manual_seed(1)).to(DEVICE)
+    targets = torch.arange(30, device=DEVICE).reshape(3, 10) % 9
+    targets[1, 6:] = 3 if "ignore_index" in options else -100
+    logits = logits[:, :10] if sliced else logits[:, :10].contiguous()
+    monkeypatch.setattr(row_terms, "_compiled_for", lambda logits: None)
+    plain = token_calibration(logits.double(), targets, **options)
+    monkeypatch.setattr(row_terms, "_compiled_for", lambda logits: compiled)
+    assert_same_result(token_calibration(logits, targets, **options), plain)
+
+
+def assert_same_result(found, plain):
+    """The counts are equal, and the sums up to single precision."""
+    assert (found.n, found.ignored, found.impossible) == (plain.n, plain.ignored, plain.impossible)
+    for name in ("accuracy", "confidence", "nll", "brier", "entropy"):
+        assert getattr(found, name) == pytest.approx(getattr(plain, name), rel=1e-5), name
+    assert (set(found.rth), set(found.by_position)) == (set(plain.rth), set(plain.by_position))
+    for r in found.rth:
+        for mine, other in ((found.rth, plain.rth), (found.within_top_r, plain.within_top_r)):
+            assert mine[r].wy.sum() == other[r].wy.sum()
+            assert mine[r].wp.sum() == pytest.approx(other[r].wp.sum(), rel=1e-5)
+    for name in found.by_position:
+        assert_same_result(found.by_position[name], plain.by_position[name])

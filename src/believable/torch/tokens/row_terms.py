@@ -180,7 +180,7 @@ def _of_block(logits: Tensor, labels: Tensor, r: int) -> RowTerms:
 
     ranked = columns = None
     if r > 1:
-        columns = _ranked_columns(z, r)
+        columns = _ranked_columns(z, top, r)
         ranked = of_valid((z.gather(1, columns) - largest[:, None]).exp().double() / whole[:, None])
     return RowTerms(
         of_valid(1 / whole),
@@ -194,14 +194,14 @@ def _of_block(logits: Tensor, labels: Tensor, r: int) -> RowTerms:
     )
 
 
-def _ranked_columns(z: Tensor, r: int) -> Tensor:
-    """Return the columns of the r largest; `topk` breaks ties arbitrarily, and bfloat16 has many."""
+def _ranked_columns(z: Tensor, top: Tensor, r: int) -> Tensor:
+    """Return the columns of the r largest, after the top; `topk` breaks ties arbitrarily, and bfloat16 has many."""
     # Columns already taken become -inf, so a logit of -inf must rank above them.
-    left = z.masked_fill(z == -torch.inf, torch.finfo(z.dtype).min)
-    columns = []
-    for _ in range(r):
-        columns.append(left.argmax(dim=1))
+    left = z.clamp(min=torch.finfo(z.dtype).min)
+    columns = [top]
+    while len(columns) < r:
         left.scatter_(1, columns[-1][:, None], -torch.inf)
+        columns.append(left.argmax(dim=1))
     return torch.stack(columns, dim=1)
 
 
