@@ -1,4 +1,4 @@
-"""`row_terms`: confidence, losses and entropy of each row of a wide matrix of logits.
+"""`row_terms`: confidence, losses, entropy and ranks of each row of a wide matrix of logits.
 
 A vocabulary has a hundred thousand columns, so the probabilities of all rows are never in memory at once. Plain torch
 works on blocks of rows; on a GPU with Triton, `triton_row_terms` reads every row once.
@@ -67,11 +67,49 @@ def row_terms(logits: Tensor, labels: Tensor, r: int = 1) -> RowTerms:
     >>> terms.confidence.item(), terms.hit.item(), terms.brier.item(), round(terms.nll.item(), 4)
     (0.5, False, 0.5, 0.6931)
     """
-    compiled = _triton()
-    if compiled is None or r > 1 or not logits.is_cuda or not compiled.suits(logits):
+    if _compiled_for(logits) is None:
         return plain_row_terms(logits, labels, r)
-    confidence, nll, brier, entropy, top = compiled.row_terms(logits, labels)
-    return RowTerms(confidence, (top == labels) & ~confidence.isnan(), nll, brier, entropy, top)
+    table = torch.empty((3 + 2 * r, len(logits)), dtype=torch.float64, device=logits.device)
+    write_row_terms(table, logits, labels.contiguous(), r)
+    nll, brier, entropy, confidence = table[:4]
+    top = table[3 + r].long()
+    ranks = (table[3 : 3 + r].T, table[3 + r :].T.long()) if r > 1 else (None, None)
+    return RowTerms(confidence, (top == labels) & (top >= 0), nll, brier, entropy, top, *ranks)
+
+
+def table_names(r: int) -> list[str]:
+    """Return the names of the rows of a table that `write_row_terms` fills: "p 0" is the confidence.
+
+    Examples
+    --------
+    >>> table_names(2)
+    ['nll', 'brier', 'entropy', 'p 0', 'p 1', 'column 0', 'column 1']
+    """
+    return ["nll", "brier", "entropy", *(f"p {i}" for i in range(r)), *(f"column {i}" for i in range(r))]
+
+
+def write_row_terms(table: Tensor, logits: Tensor, labels: Tensor, r: int, ignored: int = -1) -> None:
+    """Fill a table of float64, of shape (3 + 2r, n), with the terms of each row, without waiting for the device.
+
+    Parameters
+    ----------
+    table : Tensor
+        Its rows are those of `table_names`. A column that was left out has NaN and -1.
+    logits, labels, r
+        As for `row_terms`; labels are contiguous.
+    ignored : int
+        A label of rows to leave out, besides those that are not columns.
+    """
+    compiled = _compiled_for(logits)
+    if compiled is not None:
+        compiled.write_row_terms(table, logits, labels, r, ignored)
+        return
+    if ignored >= 0:
+        labels = labels.masked_fill(labels == ignored, -1)
+    terms = plain_row_terms(logits, labels, r)
+    table[0], table[1], table[2] = terms.nll, terms.brier, terms.entropy
+    table[3 : 3 + r] = terms.confidence if terms.ranked is None else terms.ranked.T
+    table[3 + r :] = terms.top if terms.ranked_columns is None else terms.ranked_columns.T
 
 
 def plain_row_terms(logits: Tensor, labels: Tensor, r: int = 1) -> RowTerms:
@@ -142,7 +180,7 @@ def _of_block(logits: Tensor, labels: Tensor, r: int) -> RowTerms:
 
     ranked = columns = None
     if r > 1:
-        columns = _ranked_columns(z, r)
+        columns = _ranked_columns(z, top, r)
         ranked = of_valid((z.gather(1, columns) - largest[:, None]).exp().double() / whole[:, None])
     return RowTerms(
         of_valid(1 / whole),
@@ -156,15 +194,21 @@ def _of_block(logits: Tensor, labels: Tensor, r: int) -> RowTerms:
     )
 
 
-def _ranked_columns(z: Tensor, r: int) -> Tensor:
-    """Return the columns of the r largest; `topk` breaks ties arbitrarily, and bfloat16 has many."""
+def _ranked_columns(z: Tensor, top: Tensor, r: int) -> Tensor:
+    """Return the columns of the r largest, after the top; `topk` breaks ties arbitrarily, and bfloat16 has many."""
     # Columns already taken become -inf, so a logit of -inf must rank above them.
-    left = z.masked_fill(z == -torch.inf, torch.finfo(z.dtype).min)
-    columns = []
-    for _ in range(r):
-        columns.append(left.argmax(dim=1))
+    left = z.clamp(min=torch.finfo(z.dtype).min)
+    columns = [top]
+    while len(columns) < r:
         left.scatter_(1, columns[-1][:, None], -torch.inf)
+        columns.append(left.argmax(dim=1))
     return torch.stack(columns, dim=1)
+
+
+def _compiled_for(logits: Tensor) -> Any:
+    """Return the module with the compiled pass, if it can read these logits."""
+    compiled = _triton() if logits.is_cuda else None
+    return compiled if compiled is not None and compiled.suits(logits) else None
 
 
 @lru_cache(maxsize=1)

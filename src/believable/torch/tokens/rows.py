@@ -13,10 +13,10 @@ from believable import _check
 from believable._types import Array
 from believable.errors import InputError
 from believable.torch.counting.rows import FLOAT_TYPES, tensor_of, whole_or_none
-from believable.torch.tokens.row_terms import RowTerms, row_terms
+from believable.torch.tokens.row_terms import table_names, write_row_terms
 
 NOT_INTEGER_TYPES = (torch.bool, torch.complex32, torch.complex64, torch.complex128)
-SUMMED_TERMS = ("confidence", "hit", "nll", "brier", "entropy")
+NO_TARGET = -1  # a label that is no column, whose row is not computed
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +26,26 @@ class TokenRows:
     Attributes
     ----------
     logits : Tensor of shape (batch, length, vocabulary) or (tokens, vocabulary)
-    targets, compared, ignored : Tensor of shape (batch, length) or (tokens,)
-        The target of each row of logits, whether it is counted, and whether it is `ignore_index`.
+    targets : Tensor of int64, of shape (batch, length) or (tokens,)
+        The target of each row of logits.
     weights, positions : Tensor of that shape, or None
+    ignore_index : int or None
+        The target of tokens to leave out.
     shift : bool
-        Whether the targets were shifted by one.
+        Whether the targets were shifted by one, so that the last of a sequence has none.
     """
 
     logits: Tensor
     targets: Tensor
-    compared: Tensor
-    ignored: Tensor
     weights: Tensor | None
     positions: Tensor | None
+    ignore_index: int | None
     shift: bool
+
+    @property
+    def have_positions(self) -> bool:
+        """Whether the position of each token is known: it was given, or is the index along the length."""
+        return self.positions is not None or self.targets.ndim == 2
 
 
 def token_rows(
@@ -60,20 +66,13 @@ def token_rows(
         weights = _beside(tensor_of(sample_weight, "sample_weight"), "sample_weight", z)
         if weights.is_complex():
             raise InputError("{argument} must be real numbers, got {got}", argument="sample_weight", got=weights.dtype)
-        weights = weights.double()
     if positions is not None:
         where = _beside(_whole_numbers(positions, "positions"), "positions", z)
-    elif labels.ndim == 2:
-        where = torch.arange(labels.shape[1], device=z.device).expand(labels.shape)
-
-    compared = torch.ones_like(labels, dtype=torch.bool)
     if shift:
         # The targets are shifted, not the logits: a slice of those could not be viewed as rows without a copy.
         labels, weights = labels.roll(-1, 1), None if weights is None else weights.roll(-1, 1)
-        compared[:, -1:] = False
-    ignored = torch.zeros_like(compared) if ignore_index is None else compared & (labels == ignore_index)
-    compared = compared & ~ignored if weights is None else compared & ~ignored & (weights != 0)
-    return TokenRows(z, labels, compared, ignored, weights, where, shift)
+        labels[:, -1:] = NO_TARGET
+    return TokenRows(z, labels, weights, where, ignore_index, shift)
 
 
 def columns_of(rows: TokenRows, r: int) -> tuple[dict[str, Array], int]:
@@ -81,22 +80,31 @@ def columns_of(rows: TokenRows, r: int) -> tuple[dict[str, Array], int]:
 
     There is one transfer, the only point that waits for the device.
     """
-    vocabulary, targets = rows.logits.shape[-1], rows.targets.reshape(-1)
-    possible = (rows.targets >= 0) & (rows.targets < vocabulary)
-    terms = _terms(rows.logits, torch.where(rows.compared & possible, rows.targets, -1).long(), r)
-    found: dict[str, Tensor] = {name: getattr(terms, name) for name in SUMMED_TERMS}
-    found |= {"target": targets, "compared": rows.compared, "ignored": rows.ignored, "possible": possible}
-    found |= {} if rows.weights is None else {"weight": rows.weights}
-    found |= {} if rows.positions is None else {"position": rows.positions}
-    if terms.ranked is not None and terms.ranked_columns is not None:
-        hits = terms.ranked_columns == targets[:, None]
-        found |= {f"p {i}": terms.ranked[:, i] for i in range(r)} | {f"hit {i}": hits[:, i] for i in range(r)}
-    together = torch.stack([column.reshape(-1).double() for column in found.values()]).cpu().numpy()
-    columns = dict(zip(found, together, strict=True))
+    terms, n = table_names(r), rows.targets.numel()
+    weights = {} if rows.weights is None else {"weight": rows.weights}
+    whole = {"target": rows.targets} | ({} if rows.positions is None else {"position": rows.positions})
+    names = [*terms, *weights, *whole]
+    table = torch.empty((len(names), n), dtype=torch.float64, device=rows.logits.device)
+    _write_terms(table[: len(terms)], rows, r)
+    # The rest is queued while the device is busy with the terms. Whole numbers keep all their bits.
+    for into, (name, given) in zip(table[len(terms) :], (weights | whole).items(), strict=True):
+        (into.view(torch.int64) if name in whole else into).copy_(given.reshape(-1))
 
-    compared, ignored = columns.pop("compared") != 0, int(columns.pop("ignored").sum())
-    _check_values(columns, compared, rows)
-    return columns if compared.all() else only(columns, compared), ignored
+    def named(values: Array) -> dict[str, Array]:
+        rows_of_table = zip(names, values, strict=True)
+        return {name: row.view(np.int64) if name in whole else row for name, row in rows_of_table}
+
+    values = _on_host(table)
+    columns = named(values)
+    compared, ignored = _compared(columns, rows)
+    kept = np.arange(n)
+    if not compared.all():
+        kept = np.flatnonzero(compared)
+        columns = named(values.take(kept, axis=1))
+    if rows.positions is None and rows.have_positions:
+        columns["position"] = kept % max(1, rows.targets.shape[1])
+    _check_values(columns, kept, rows)
+    return columns, ignored
 
 
 def only(columns: dict[str, Array], kept: Array) -> dict[str, Array]:
@@ -104,16 +112,44 @@ def only(columns: dict[str, Array], kept: Array) -> dict[str, Array]:
     return {name: column[kept] for name, column in columns.items()}
 
 
-def _terms(logits: Tensor, labels: Tensor, r: int) -> RowTerms:
-    """Return the terms of all rows; by sequence if the logits are a slice that is not one matrix."""
+def _write_terms(table: Tensor, rows: TokenRows, r: int) -> None:
+    """Fill a table with the terms of all rows; by sequence if the logits are a slice that is not one matrix."""
+    logits, vocabulary, ignored = rows.logits, rows.logits.shape[-1], rows.ignore_index
+    labels = rows.targets if rows.weights is None else torch.where(rows.weights != 0, rows.targets, NO_TARGET)
+    if ignored is None or not 0 <= ignored < vocabulary:
+        ignored = NO_TARGET  # such labels are left out anyway
     try:
-        matrix = logits.view(-1, logits.shape[-1])
+        matrix = logits.view(-1, vocabulary)
     except RuntimeError:
-        matrix = None
-    if matrix is not None:
-        return row_terms(matrix, labels.reshape(-1), r)
-    parts = [row_terms(*sequence, r) for sequence in zip(logits, labels, strict=True)]
-    return RowTerms(*(None if one[0] is None else torch.cat(one) for one in zip(*parts, strict=True)))
+        parts = table.split(logits.shape[1], dim=1)
+        for part, sequence, label in zip(parts, logits, labels, strict=True):
+            write_row_terms(part, sequence, label.contiguous(), r, ignored)
+    else:
+        write_row_terms(table, matrix, labels.reshape(-1).contiguous(), r, ignored)
+
+
+def _on_host(table: Tensor) -> Array:
+    """Return a table in memory of the host: pinned memory, if it comes from a GPU, because others are copied twice."""
+    values = table.to("cpu", non_blocking=table.is_cuda)
+    if table.is_cuda:
+        torch.cuda.current_stream(table.device).synchronize()
+    return values.numpy()
+
+
+def _compared(columns: dict[str, Array], rows: TokenRows) -> tuple[Array, int]:
+    """Return which rows are counted, and the number of ignored ones."""
+    compared = np.ones(rows.targets.shape, bool)
+    if rows.shift:
+        compared[:, -1:] = False
+    compared = compared.reshape(-1)
+    ignored = 0
+    if rows.ignore_index is not None:
+        others = columns["target"] != rows.ignore_index
+        ignored = int(np.count_nonzero(compared & ~others))
+        compared &= others
+    if "weight" in columns:
+        compared &= columns["weight"] != 0
+    return compared, ignored
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
@@ -160,26 +196,24 @@ def _beside(values: Tensor, name: str, logits: Tensor) -> Tensor:
     return values
 
 
-def _check_values(columns: dict[str, Array], compared: Array, rows: TokenRows) -> None:
+def _check_values(columns: dict[str, Array], kept: Array, rows: TokenRows) -> None:
     def refuse(bad: Array, shifted: bool, sentence: str, values: Array | None = None) -> None:
-        bad = bad & compared
         if not bad.any():
             return
         first = int(np.argmax(bad))
-        place = [int(i) for i in np.unravel_index(first, tuple(rows.targets.shape))]
+        place = [int(i) for i in np.unravel_index(kept[first], tuple(rows.targets.shape))]
         place[-1] += shifted
         what = sentence if values is None else sentence.format(values[first])
-        raise InputError(f"{what} at {place}; such tokens: {int(bad.sum()):,} of {int(compared.sum()):,}")
+        raise InputError(f"{what} at {place}; such tokens: {int(bad.sum()):,} of {len(bad):,}")
 
-    target, confidence = columns["target"], columns["confidence"]
-    last = rows.logits.shape[-1] - 1
-    sentence = f"targets must be from 0 to {last:,}, or ignore_index for tokens to leave out, got {{:.0f}}"
-    refuse(columns.pop("possible") == 0, rows.shift, sentence, target)
+    target, vocabulary = columns["target"], rows.logits.shape[-1]
+    sentence = f"targets must be from 0 to {vocabulary - 1:,}, or ignore_index for tokens to leave out, got {{}}"
+    refuse((target < 0) | (target >= vocabulary), rows.shift, sentence, target)
     sentence = "logits must be numbers, or -inf for tokens that cannot come, got NaN, +inf or -inf throughout"
-    refuse(np.isnan(confidence), False, sentence)
+    refuse(np.isnan(columns["p 0"]), False, sentence)
     if "weight" in columns:
         weight = columns["weight"]
         sentence = "sample_weight must be finite and not negative, got {:g}"
         refuse(~((weight >= 0) & np.isfinite(weight)), rows.shift, sentence, weight)
-    if "position" in columns:
-        refuse(columns["position"] < 0, False, "positions must not be negative, got {:.0f}", columns["position"])
+    if rows.positions is not None:
+        refuse(columns["position"] < 0, False, "positions must not be negative, got {}", columns["position"])

@@ -10,13 +10,15 @@ from typing import Any, final
 import numpy as np
 import torch  # noqa: F401 - for the examples
 
-from believable import _check
+from believable import _check, _kernels
 from believable._types import Array, Int64s
 from believable.binning import N_CELLS, Grid
 from believable.errors import InputError, MergeError, UndefinedError
 from believable.metrics.expected_calibration_error import expected_calibration_error
-from believable.predictions import Predictions, View
+from believable.predictions import View
 from believable.stats import CellStats
+from believable.stats.counts import from_moments
+from believable.stats.one_pass import pass_grids
 from believable.torch.tokens.rows import columns_of, only, token_rows
 
 MAX_POSITION_BUCKETS = 1000  # each is a separate statistic
@@ -116,7 +118,7 @@ def token_calibration(
             got=n_bins,
         )
     buckets = None if position_buckets is None else buckets_of(position_buckets)
-    if buckets is not None and rows.positions is None:
+    if buckets is not None and not rows.have_positions:
         raise InputError(
             "{argument} of shape {shape} have no axis of positions: pass (batch, length, vocabulary), "
             "logits[None] and targets[None] for one sequence, or positions=",
@@ -143,22 +145,22 @@ def _counted(columns: dict[str, Array], vocabulary: int, n_bins: int, ignored: i
             nothing = dict.fromkeys(("key", "n", "ny", "wp", "wpp", "wpy"), np.empty(0))
             return CellStats.from_columns(view, TOKEN_GRID, nothing)
         # A pair of any notion is a score and an outcome, the form of binary predictions.
-        return replace(CellStats.of(Predictions.borrowing(score, hit.astype(np.int64), weight)), view=view)
+        counted = _kernels.binary_cells(score, hit.view(np.uint8), weight, pass_grids((TOKEN_GRID,)))
+        return CellStats(view=view, grid=TOKEN_GRID, **from_moments(*counted.cells[0]))
 
     def total(name: str) -> float:
         return float(columns[name].sum() if weight is None else (weight * columns[name]).sum())
 
-    ranks = sum(name.startswith("p ") for name in columns)
-    rth, within = {}, {}
-    if ranks:
-        together, among = columns["p 0"], columns["hit 0"]
-        for i in range(1, ranks):
-            r, score, hit = i + 1, columns[f"p {i}"], columns[f"hit {i}"]
-            together, among = together + score, among + hit
-            rth[r] = cells(View("rth", vocabulary, r=r), score, hit)
-            within[r] = cells(View("within_top_r", vocabulary, r=r), np.minimum(together, 1), among)
+    target, rth, within = columns["target"], {}, {}
+    confidence, top_hit = columns["p 0"], columns["column 0"] == target
+    together, among = confidence, top_hit
+    for i in range(1, sum(name.startswith("p ") for name in columns)):
+        r, score, hit = i + 1, columns[f"p {i}"], columns[f"column {i}"] == target
+        together, among = together + score, among | hit
+        rth[r] = cells(View("rth", vocabulary, r=r), score, hit)
+        within[r] = cells(View("within_top_r", vocabulary, r=r), np.minimum(together, 1), among)
     return TokenCalibration(
-        cells=cells(View("confidence", vocabulary), columns["confidence"], columns["hit"]),
+        cells=cells(View("confidence", vocabulary), confidence, top_hit),
         total_nll=total("nll"),
         total_brier=total("brier"),
         total_entropy=total("entropy"),

@@ -8,39 +8,58 @@ import triton.language as tl
 from torch import Tensor
 
 COMPILED_TYPES = (torch.float32, torch.float16, torch.bfloat16)
-MAX_BLOCK_COLUMNS = 512  # the columns that a program reads at once
+MAX_BLOCK_COLUMNS = 1024  # the columns that a program reads at once
+COLUMNS_PER_WARP = 256  # 16 bytes of bfloat16 for each thread, the widest load there is
 
-LOG2_E = tl.constexpr(1.4426950408889634)
+# log2(e) in float32, as the exponents use it; float64 must continue with the same number.
+LOG2_E = tl.constexpr(1.4426950216293335)
 LOG_2 = tl.constexpr(0.6931471805599453)
 MAX_BITS_APART = tl.constexpr(40)  # a million times e squared is still far from overflow then
+LARGEST_SHIFTED = tl.constexpr(1e6)  # beyond, float32 cannot hold log2(e) times the logit to a fraction of a bit
+LOWEST_STEP = tl.constexpr(-745.13321)  # exp of anything lower is 0
+
+
+@triton.jit
+def added(bits, sum1, sum2, steps):  # type: ignore[no-untyped-def]
+    """Add e = 2^bits, e^2 and e * bits. -inf has probability 0; NaN stays and makes the sums NaN."""
+    bits = tl.maximum(bits, -2000, tl.PropagateNan.ALL)
+    e = tl.exp2(bits)
+    return sum1 + e, sum2 + e * e, steps + e * bits
+
+
+@triton.jit
+def larger(z, start, mosts, starts):  # type: ignore[no-untyped-def]
+    """Return the larger logits, and the start of their blocks; the earlier of equal ones."""
+    new = z > mosts
+    return tl.where(new, z, mosts), tl.where(new, start, starts)
 
 
 @triton.jit
 def vocabulary_rows(  # type: ignore[no-untyped-def]
-    logits,
-    labels,
-    confidence,
-    own_nll,
-    brier,
-    entropy,
-    top_column,
-    K,
-    stride,
-    BLOCK: tl.constexpr,
-):
-    """Handle one row of any length per program.
+    logits, labels, table, K, stride, step, ignored, R,
+    BLOCK: tl.constexpr, DEPTH: tl.constexpr, RANKED: tl.constexpr,
+):  # fmt: skip
+    """Handle one row of any length per program; write its column of the table.
 
-    Logits of -inf are probabilities of 0. A row whose label is not a column is left out: its confidence is not written.
-    A row without probabilities gets the confidence NaN.
+    A table has a row, `step` apart, for each of: log loss, Brier score, entropy, the R largest probabilities, and their
+    columns. Logits of -inf are probabilities of 0. A row whose label is `ignored` or not a column is left out, with NaN
+    and -1, which also stand for a row without probabilities. DEPTH is at least the number of blocks.
     """
     row = tl.program_id(0).to(tl.int64)
     label = tl.load(labels + row).to(tl.int64)
-    if (label < 0) | (label >= K):
+    table += row
+    step = tl.cast(step, tl.int64)
+    nothing = float("nan")
+    if (label < 0) | (label >= K) | (label == ignored):
+        for i in range(0, 3 + R):
+            tl.store(table + i * step, nothing)
+        for i in range(3 + R, 3 + 2 * R):
+            tl.store(table + i * step, -1.0)
         return
     logits += row * stride
     column = tl.arange(0, BLOCK)
     infinity = float("inf")
-    mosts = tl.full([BLOCK], -infinity, tl.float32)  # the largest among columns a block apart, and its column
+    mosts = tl.full([BLOCK], -infinity, tl.float32)  # the largest among columns a block apart, and its block's start
     starts = tl.zeros([BLOCK], tl.int32)
     sum1 = tl.zeros([BLOCK], tl.float32)
     sum2 = tl.zeros([BLOCK], tl.float32)
@@ -48,50 +67,68 @@ def vocabulary_rows(  # type: ignore[no-untyped-def]
     # Exponentials are relative to the largest of the first columns. Only if the overall largest is so far that sums
     # might overflow, the row is read again, relative to the overall largest.
     beside = tl.max(tl.load(logits + column, mask=column < K, other=-infinity).to(tl.float32), axis=0)
-    beside = tl.where(tl.abs(beside) < infinity, beside, 0.0)
-    most = beside
-    again = True
-    for _ in range(2):
-        if again:
-            for start in range(0, K, BLOCK):
-                at = start + column
-                z = tl.load(logits + at, mask=at < K, other=-infinity).to(tl.float32)
-                larger = z > mosts
-                mosts = tl.where(larger, z, mosts)
-                starts = tl.where(larger, start, starts)
-                # -inf has probability 0; NaN stays and makes the sums NaN.
-                bits = tl.maximum((z - beside) * LOG2_E, -2000, tl.PropagateNan.ALL)
-                e = tl.exp2(bits)
-                sum1 += e
-                sum2 += e * e
-                steps += e * bits
-            most = tl.max(mosts, axis=0)
-            again = (tl.abs(most - beside) * LOG2_E > MAX_BITS_APART) & (tl.abs(most) < infinity)
-            if again:
-                beside = most
-                sum1 = tl.zeros([BLOCK], tl.float32)
-                sum2 = tl.zeros([BLOCK], tl.float32)
-                steps = tl.zeros([BLOCK], tl.float32)
-                mosts = tl.full([BLOCK], -infinity, tl.float32)
+    shift = tl.where(tl.abs(beside) < LARGEST_SHIFTED, beside * LOG2_E, 0.0)
+    # Whole blocks need no mask, so the compiler can request the next ones before it has used the first.
+    whole = K // BLOCK * BLOCK
+    for start in tl.range(0, whole, BLOCK, loop_unroll_factor=4):
+        z = tl.load(logits + start + column).to(tl.float32)
+        mosts, starts = larger(z, start, mosts, starts)
+        sum1, sum2, steps = added(tl.fma(z, LOG2_E, -shift), sum1, sum2, steps)
+    if whole < K:
+        z = tl.load(logits + whole + column, mask=whole + column < K, other=-infinity).to(tl.float32)
+        mosts, starts = larger(z, whole, mosts, starts)
+        sum1, sum2, steps = added(tl.fma(z, LOG2_E, -shift), sum1, sum2, steps)
+    most = tl.max(mosts, axis=0)
     top = tl.min(tl.where(mosts == most, starts + column, K))
-    own_step = tl.load(logits + label).to(tl.float64) - most.to(tl.float64)
-    gap = most.to(tl.float64) - beside.to(tl.float64)
-    scale = tl.exp(-gap)
+    gap = most.to(tl.float64) * LOG2_E - shift.to(tl.float64)
+    if (tl.abs(gap) > MAX_BITS_APART) & (tl.abs(most) < infinity):
+        sum1 = tl.zeros([BLOCK], tl.float32)
+        sum2 = tl.zeros([BLOCK], tl.float32)
+        steps = tl.zeros([BLOCK], tl.float32)
+        for start in range(0, K, BLOCK):
+            at = start + column
+            z = tl.load(logits + at, mask=at < K, other=-infinity).to(tl.float32)
+            sum1, sum2, steps = added((z - most) * LOG2_E, sum1, sum2, steps)
+        gap = gap * 0
+    scale = tl.exp(-gap * LOG_2)
     total, squares = tl.sum(sum1.to(tl.float64)) * scale, tl.sum(sum2.to(tl.float64)) * scale * scale
-    weighted = tl.sum(steps.to(tl.float64)) * LOG_2 * scale - gap * total
+    weighted = (tl.sum(steps.to(tl.float64)) * scale - gap * total) * LOG_2
     found = (total > 0.5) & (tl.abs(most) < infinity)
     total = tl.maximum(total, 1.0)
     log_total = tl.log(total)
-    own = tl.where(own_step < -745.13321, 0.0, tl.exp(own_step)) / total
-    nothing = float("nan")
-    tl.store(confidence + row, tl.where(found, 1 / total, nothing))
-    tl.store(own_nll + row, tl.where(found, log_total - own_step, nothing))
+    own_step = tl.load(logits + label).to(tl.float64) - most.to(tl.float64)
+    own = tl.where(own_step < LOWEST_STEP, 0.0, tl.exp(own_step)) / total
     beyond = (total - 1) / total
     if_hit = beyond * beyond + tl.maximum(squares - 1, 0.0) / (total * total)
     score = tl.where(top == label, if_hit, 1 - 2 * own + squares / (total * total))
-    tl.store(brier + row, tl.where(found, score, nothing))
-    tl.store(entropy + row, tl.where(found, log_total - weighted / total, nothing))
-    tl.store(top_column + row, tl.where(found, top, -1))
+    tl.store(table, tl.where(found, log_total - own_step, nothing))
+    tl.store(table + step, tl.where(found, score, nothing))
+    tl.store(table + 2 * step, tl.where(found, log_total - weighted / total, nothing))
+    tl.store(table + 3 * step, tl.where(found, 1 / total, nothing))
+    tl.store(table + (3 + R) * step, tl.where(found, top, -1).to(tl.float64))
+    if RANKED:
+        # Whatever comes next in the order of ranks (larger first, then lower columns) is the first of its lane, the
+        # columns a block apart. So a lane is read again only when its first is taken, to find the one that follows.
+        firsts = tl.where(starts + column < K, starts + column, K)  # K stands for none left
+        depth = tl.arange(0, DEPTH) * BLOCK
+        value = most
+        place = top
+        for i in range(1, R):
+            lane = place % BLOCK
+            at = depth + lane
+            z = tl.load(logits + at, mask=at < K, other=-infinity).to(tl.float32)
+            left = ((z < value) | ((z == value) & (at > place))) & (at < K)
+            z = tl.where(left, z, -infinity)
+            most_left = tl.max(z, axis=0)
+            first_left = tl.min(tl.where(left & (z == most_left), at, K), axis=0)
+            mosts = tl.where(column == lane, most_left, mosts)
+            firsts = tl.where(column == lane, first_left, firsts)
+            value = tl.max(mosts, axis=0)
+            place = tl.min(tl.where(mosts == value, firsts, K), axis=0)
+            away = value.to(tl.float64) - most.to(tl.float64)
+            p = tl.where(away < LOWEST_STEP, 0.0, tl.exp(away)) / total
+            tl.store(table + (3 + i) * step, tl.where(found, p, nothing))
+            tl.store(table + (3 + R + i) * step, tl.where(found, place, -1).to(tl.float64))
 
 
 def suits(logits: Tensor) -> bool:
@@ -99,19 +136,27 @@ def suits(logits: Tensor) -> bool:
     return logits.dtype in COMPILED_TYPES and logits.stride(1) == 1
 
 
-def row_terms(logits: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
-    """Return confidence, log loss, Brier score, entropy and predicted column of each row, of any length.
+def write_row_terms(table: Tensor, logits: Tensor, labels: Tensor, r: int, ignored: int = -1) -> None:
+    """Fill the columns of a table, of shape (3 + 2r, n) in float64, as `vocabulary_rows` says; labels are contiguous.
 
-    The confidence is NaN, and the column -1, where the label is not a column or the logits have no softmax.
+    Any r takes the registers of r = 1, because ranks are found one after the other.
     """
     n, width = logits.shape
-    made = [torch.full((n,), torch.nan, dtype=torch.float64, device=logits.device) for _ in range(4)]
-    top = torch.full((n,), -1, dtype=torch.int32, device=logits.device)
-    if n:
-        block = min(MAX_BLOCK_COLUMNS, triton.next_power_of_2(width))
-        warps = max(1, block // 256)
-        with torch.cuda.device_of(logits):
-            vocabulary_rows[(n,)](
-                logits, labels.contiguous(), *made, top, width, logits.stride(0), BLOCK=block, num_warps=warps
-            )
-    return *made, top.long()
+    if not n:
+        return
+    block = min(MAX_BLOCK_COLUMNS, triton.next_power_of_2(width))
+    with torch.cuda.device_of(logits):
+        vocabulary_rows[(n,)](
+            logits,
+            labels,
+            table,
+            width,
+            logits.stride(0),
+            table.stride(0),
+            ignored,
+            r,
+            BLOCK=block,
+            DEPTH=triton.next_power_of_2(triton.cdiv(width, block)),
+            RANKED=r > 1,
+            num_warps=max(1, block // COLUMNS_PER_WARP),
+        )
