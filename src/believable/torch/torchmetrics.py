@@ -162,7 +162,7 @@ class CalibrationError(Metric):
         """Return the state as a tally of such scores, the same one until torchmetrics replaces the state."""
         layout = self._layouts[dtype]
         if self._tally.buffer is not self.counts or self._tally.layout is not layout:
-            self._tally = Tally.of(layout, self.counts, weighted=False)
+            self._tally = Tally(layout, self.counts, weighted=False)
         return self._tally
 
     def _layout(self, dtype: str) -> Any:

@@ -17,7 +17,7 @@
 #define __device__
 #define __global__
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __restrict__
 #define __shared__ thread_local
 #define __align__(bytes) alignas(bytes)

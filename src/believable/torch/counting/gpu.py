@@ -49,6 +49,7 @@ EVENT_TABLE_COPIES = 512
 ROWS_FOR_COPIES = 1 << 14  # with fewer rows, adding up the copies takes longer than waiting
 ROWS_AT_ONCE = 1 << 20  # rows of `any_classes`, which keeps three numbers of each
 THREADS_FOR_BINS = 512
+THREADS_OF_A_FOLD = 128
 VIEW_NAMES = {
     "confidence": "CONFIDENCE_VIEW",
     "top_label": "TOP_LABEL_VIEW",
@@ -210,24 +211,39 @@ def source(name: str, macros: dict[str, Any]) -> str:
     return defined + shared + (folder / f"{name}.cu").read_text()
 
 
-def launch(
-    run: Any, blocks: int, threads: int, tensors: Sequence[Tensor], numbers: Sequence[float] = (), shared: int = 0
-) -> None:
-    """Launch a kernel on the current stream, with tensors and then numbers as its arguments.
+class Launch:
+    """A kernel, ready to be launched: arguments that stay the same are prepared, the others are filled in.
 
     A kernel of torch can be called itself, but takes 30 microseconds to look at its arguments; the driver takes five.
+    One launch at a time: the arguments are in one place.
     """
-    function, driver = getattr(run, "func", None), _driver()
-    if function is None or driver is None:
-        run((blocks, 1, 1), (threads, 1, 1), [*tensors, *map(float, numbers)], shared)
-        return
-    values = [ctypes.c_void_p(tensor.data_ptr()) for tensor in tensors]
-    values += [ctypes.c_double(number) for number in numbers]  # type: ignore[misc]
-    places = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-    error = driver.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, shared, stream, places, None)
-    if error:
-        raise RuntimeError(f"a kernel could not be launched: CUDA error {error}")
+
+    __slots__ = ("_places", "_run", "_shared", "_threads", "_values", "tensors")
+
+    def __init__(self, run: Any, threads: int, tensors: Sequence[Tensor | None], n_numbers: int, shared: int = 0):
+        """Prepare the kernel's arguments: tensors, None for those of a batch, and then numbers."""
+        self._run, self._threads, self._shared, self.tensors = run, threads, shared, list(tensors)
+        pointers = [ctypes.c_void_p(None if one is None else one.data_ptr()) for one in tensors]
+        self._values: list[Any] = [*pointers, *(ctypes.c_double() for _ in range(n_numbers))]
+        self._places = (ctypes.c_void_p * len(self._values))(*map(ctypes.addressof, self._values))
+
+    def __call__(self, blocks: int, tensors: Sequence[Tensor], numbers: Sequence[float]) -> None:
+        """Launch the kernel on the current stream; the batch's tensors come first among its arguments."""
+        function, driver = getattr(self._run, "func", None), _driver()
+        if function is None or driver is None:
+            given = [*tensors, *self.tensors[len(tensors) :], *map(float, numbers)]
+            self._run((blocks, 1, 1), (self._threads, 1, 1), given, self._shared)
+            return
+        values = self._values
+        for value, tensor in zip(values, tensors, strict=False):
+            value.value = tensor.data_ptr()
+        for value, number in zip(values[len(self.tensors) :], numbers, strict=True):
+            value.value = number
+        stream = ctypes.c_void_p(torch._C._cuda_getCurrentRawStream(torch.cuda.current_device()))
+        grid = (blocks, 1, 1, self._threads, 1, 1)
+        error = driver.cuLaunchKernel(function, *grid, self._shared, stream, self._places, None)
+        if error:
+            raise RuntimeError(f"a kernel could not be launched: CUDA error {error}")
 
 
 @lru_cache(maxsize=1)
@@ -288,22 +304,24 @@ def _one_event(tally: Tally, batch: Batch, macros: dict[str, Any], many: bool) -
     counted = torch.zeros((copies, *table.shape), dtype=torch.float64, device=device) if copies > 1 else table
     registers = 64 if macros["SCORES"] else 48
     registers += 64 if batch.weights is not None or batch.scores.dtype == torch.float64 else 0
+    launch = Launch(run, threads, [None, None, None, edges, *more, counted, tally.buffer], 2, shared)
+    fold = _fold(counted, table) if copies > 1 else None
 
     def add(batch: Batch) -> None:
         weights = batch.scores if batch.weights is None else batch.weights
-        tensors = [batch.scores, batch.labels, weights, edges, *more, counted, tally.buffer]
         blocks = _blocks(batch.n, threads, shared, registers)
-        launch(run, blocks, threads, tensors, [batch.n, batch.ignored], shared)
-        if copies > 1:
-            _fold(counted, table)
+        launch(blocks, (batch.scores, batch.labels, weights), (batch.n, batch.ignored))
+        if fold is not None:
+            fold()
 
     return add
 
 
-def _fold(copies: Tensor, table: Tensor) -> None:
-    """Add copies of a table to it, and empty them."""
-    run = kernel("fold", str(table.device))
-    launch(run, -(-table.numel() // 128), 128, [copies, table], [len(copies), table.numel()])
+def _fold(copies: Tensor, table: Tensor) -> Callable[[], None]:
+    """Return what adds copies of a table to it, and empties them."""
+    run = kernel("fold", str(table.device), THREADS=THREADS_OF_A_FOLD)
+    launch = Launch(run, THREADS_OF_A_FOLD, [copies, table], 1)
+    return lambda: launch(table.numel(), (), (len(copies),))
 
 
 @lru_cache(maxsize=32)
@@ -332,13 +350,15 @@ def _few_classes(tally: Tally, batch: Batch, macros: dict[str, Any], many: bool)
     macros |= {"THREADS": threads, "STRIDED": int(not batch.by_rows), "COPIES": copies}
     run = kernel("few_classes", device, **macros)
     registers = 112 if scores_too else 72
+    tensors = [None, None, *edges, confidence, top_label, counted, tally.buffer]
+    launch = Launch(run, threads, tensors, 3, each * threads)
+    fold = _fold(counted, classwise) if small else None
 
     def add(batch: Batch) -> None:
-        tensors = [batch.scores, batch.labels, *edges, confidence, top_label, counted, tally.buffer]
         blocks = _blocks(batch.n, threads, each * threads, registers)
-        launch(run, blocks, threads, tensors, [batch.n, batch.inner, batch.ignored], each * threads)
-        if small:
-            _fold(counted, classwise)
+        launch(blocks, (batch.scores, batch.labels), (batch.n, batch.inner, batch.ignored))
+        if fold is not None:
+            fold()
 
     return add
 
@@ -354,6 +374,7 @@ def _many_classes(tally: Tally, batch: Batch, macros: dict[str, Any]) -> Pass:
     macros |= {"THREADS": threads, "WARPS": warps, "VECTOR": several}
     run = kernel("many_classes", device, **macros)
     registers = 168 if macros["SCORES"] or macros["CLASSWISE_CELLS"] else 72
+    launch = Launch(run, threads, [None, None, *edges, *tables, tally.buffer], 2)
 
     def add(batch: Batch) -> None:
         # Rows that are not contiguous are copied, one image at a time.
@@ -363,8 +384,7 @@ def _many_classes(tally: Tally, batch: Batch, macros: dict[str, Any]) -> Pass:
             images = [(image.T.contiguous(), labels) for image, labels in pairs]
         for scores, labels in images:
             n = labels.numel()
-            blocks = _blocks(n * 32 * warps, threads, 0, registers)
-            launch(run, blocks, threads, [scores, labels, *edges, *tables, tally.buffer], [n, batch.ignored])
+            launch(_blocks(n * 32 * warps, threads, 0, registers), (scores, labels), (n, batch.ignored))
 
     return add
 
@@ -399,7 +419,9 @@ def _any_classes(tally: Tally, batch: Batch, macros: dict[str, Any]) -> Pass:
     threads, columns = max(lanes, 128), min(power, 128)
     macros = macros | described | {"LANES": lanes, "COLUMNS": columns, "STRIDED": int(not batch.by_rows), "CELLS": 0}
     of_rows = kernel("any_classes", device, **macros, THREADS=threads)
-    of_columns = kernel("class_columns", device, file="any_classes", **macros, THREADS=max(lanes, 128))
+    of_columns = kernel("class_columns", device, file="any_classes", **macros, THREADS=threads)
+    rows_launch = Launch(of_rows, threads, [None, None, None, None, bounds, tally.buffer], 3)
+    columns_launch = Launch(of_columns, threads, [None, None, None, bounds, tally.buffer], 2)
     tiles, teams = -(-n_classes // columns), threads // lanes
 
     def add(batch: Batch) -> None:
@@ -408,14 +430,12 @@ def _any_classes(tally: Tally, batch: Batch, macros: dict[str, Any]) -> Pass:
         for first in range(0, batch.n, at_once):
             n = min(at_once, batch.n - first)
             scores, labels = batch.scores[first : first + n], batch.labels[first : first + n]
-            weights = batch.weights if batch.weights is None else batch.weights[first : first + n]
+            weights = scores if batch.weights is None else batch.weights[first : first + n]
             blocks = _blocks(-(-n // teams) * threads, threads, 0, 128)
-            tensors = [scores, labels, scores if weights is None else weights, bounds, tally.buffer, kept]
-            launch(of_rows, blocks, threads, tensors, [n, batch.inner, batch.ignored])
+            rows_launch(blocks, (scores, labels, weights, kept), (n, batch.inner, batch.ignored))
             if scores_too or macros["CLASSWISE"]:
-                in_a_tile = _blocks(-(-n * columns // tiles), threads, 0, 64)
-                tensors = [scores, labels, kept, bounds, tally.buffer]
-                launch(of_columns, tiles * max(1, in_a_tile // tiles), threads, tensors, [n, batch.inner])
+                in_all = _blocks(-(-n * columns // threads) * threads * tiles, threads, 0, 64)
+                columns_launch(tiles * max(1, in_all // tiles), (scores, labels, kept), (n, batch.inner))
 
     return add
 
@@ -451,7 +471,7 @@ def bins(table: Tensor, strata: int, starts: tuple[int, ...]) -> Tensor:
     run = kernel("bins", device, WIDTH=2 * table.shape[2], THREADS=THREADS_FOR_BINS)
     out = torch.empty((n_blocks, *table.shape[1:]), dtype=torch.float64, device=table.device)
     with torch.cuda.device_of(table):
-        launch(run, n_blocks, THREADS_FOR_BINS, [table, _starts(starts, device), out], [len(starts) - 1])
+        Launch(run, THREADS_FOR_BINS, [table, _starts(starts, device), out], 1)(n_blocks, (), (len(starts) - 1,))
     return out
 
 

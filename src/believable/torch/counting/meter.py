@@ -278,7 +278,8 @@ class CalibrationMeter(nn.Module):
 
     def _hold(self, state: MeterState) -> None:
         """Take over a state, and forget what was read from the one before."""
-        self._state, self._reader = state, None
+        own = self.__dict__  # `Module.__setattr__` takes longer than everything else here
+        own["_state"], own["_reader"] = state, None
 
     def _read(self) -> TallyReader:
         """Return a reader of the counts of all processes, the same one until the next update."""

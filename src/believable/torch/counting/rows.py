@@ -143,9 +143,11 @@ def rows_of(
         raise InputError("{argument} must be floating-point numbers, got {got}", argument="logits", got=scores.dtype)
     tolerance = BFLOAT16_TOLERANCE if scores.dtype == torch.bfloat16 else ROW_SUM_TOLERANCE
     scores = _real(scores, "predictions")
-    shape = tuple(labels.shape)
-    if tuple(scores.shape) == shape:
+    shape = labels.shape
+    if scores.shape == shape:
         scores = scores.reshape(1, -1) if scores.ndim < 2 else scores.flatten(1)
+    elif scores.ndim == 2 and labels.ndim == 1 and len(scores) == len(labels) and scores.shape[1] > 1:
+        scores = scores.unsqueeze(2)
     elif scores.ndim == labels.ndim + 1 and (*scores.shape[:1], *scores.shape[2:]) == shape:
         if scores.shape[1] < 2:
             raise InputError(
@@ -164,17 +166,17 @@ def rows_of(
             "with (N, H, W){last}",
             argument="predictions",
             shape=tuple(scores.shape),
-            of_targets=shape,
+            of_targets=tuple(shape),
             last=last,
         )
     weights = None
     if sample_weight is not None:
         weights = _real(tensor_of(sample_weight, "sample_weight"), "sample_weight").to(scores.device)
-        if tuple(weights.shape) != shape:
+        if weights.shape != shape:
             raise InputError(
                 "{argument} must have the shape of the targets, {shape}, got {got}",
                 argument="sample_weight",
-                shape=shape,
+                shape=tuple(shape),
                 got=tuple(weights.shape),
             )
     flat = (1, -1) if scores.ndim == 2 and len(scores) == 1 else (scores.shape[0], -1)
@@ -202,7 +204,7 @@ def whole_or_none(ignore_index: Any) -> int | None:
 def tensor_of(values: Any, name: str) -> Tensor:
     """Return the input as a tensor without a graph, sharing memory if possible."""
     if isinstance(values, Tensor):  # on its own device, whatever the default device
-        return values.detach()
+        return values.detach() if values.requires_grad else values
     try:
         return torch.as_tensor(values)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -235,6 +237,8 @@ def _whole(labels: Tensor, n_classes: int, ignore_index: int | None) -> Tensor:
     if labels.dtype in (torch.uint16, torch.uint32, torch.uint64):
         return labels.long()  # a type that torch can compare
     if labels.dtype == torch.bool:
+        return labels
+    if labels.dtype == torch.int64:
         return labels
     # torch wraps a number that is compared with bytes: 1000 would be 232, and -100 would be 156.
     span = torch.iinfo(labels.dtype)

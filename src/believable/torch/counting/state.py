@@ -54,7 +54,7 @@ class MeterState:
 
     def holding(self, buffer: Tensor) -> MeterState:
         """Return the state with other numbers."""
-        return replace(self, tally=Tally.of(self.tally.layout, buffer, self.tally.weighted))
+        return replace(self, tally=Tally(self.tally.layout, buffer, self.tally.weighted))
 
     def to(self, device: Any) -> MeterState:
         """Return the state on another device; meta tensors become zeros."""
@@ -86,7 +86,7 @@ class MeterState:
                 f"its scores are {now}, those before were {was}, and bins differ between the two; pass "
                 f"dtype={was!r} to have every batch converted"
             )
-        return MeterState(Tally.of(layout, self.tally.buffer, self.tally.weighted), typed=True)
+        return MeterState(Tally(layout, self.tally.buffer, self.tally.weighted), typed=True)
 
     def add(self, rows: Rows, layout: Layout) -> MeterState:
         """Count rows in place, except when room for weights must be added."""
@@ -124,10 +124,10 @@ def count(tally: Tally, rows: Rows, *, scores_too: bool = True) -> None:
     """Add rows to a tally in place; without sums of proper scores if requested and faster."""
     if tally.buffer.is_cuda:
         refuse_if_deterministic()
+    if gpu.fits(tally, rows):
+        gpu.add_rows(tally, rows, scores_too)
+        return
     with torch.no_grad():
-        if gpu.fits(tally, rows):
-            gpu.add_rows(tally, rows, scores_too)
-            return
         reference.add_rows(tally, rows)
         if rows.ignore_index is not None:
             tally.ignored.add_((rows.labels == rows.ignore_index).sum())

@@ -112,7 +112,7 @@ def bin_stats(
     rows = rows_of(predictions, targets, sample_weight, from_logits=from_logits, ignore_index=ignore_index)
     shape = getattr(targets, "shape", None)
     notion = notion or ("binary" if rows.kind == "binary" else "confidence")
-    layout = Layout.of(rows.kind, rows.n_classes, rows.dtype, notions=notion, cells=n_bins, spacing="uniform")
+    layout = layout_for(rows.kind, rows.n_classes, rows.dtype, (notion,), n_bins, "uniform")
     return TallyReader(_counted(rows, layout, shape, scores_too=False)).uniform_bins(0, n_bins)
 
 

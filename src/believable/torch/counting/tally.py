@@ -6,8 +6,7 @@ Every entry is a sum over rows, in float64, so that tallies of batches, devices 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -40,9 +39,8 @@ DEFAULT_NOTIONS: dict[Kind, tuple[Notion, ...]] = {"binary": ("binary",), "multi
 TALLY_CLASS_SUM_NAMES = ("wp", "wpp", "wy", "w2y", "w2y_brier")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """All counts of a pass, in one tensor, and views of its parts.
+    """All counts of a pass, in one tensor, with views of its parts.
 
     One tensor means one launch to reset it, one transfer to read it and one message to add those of several processes.
 
@@ -68,33 +66,42 @@ class Tally:
         What kernels prepare once for this tally and use for every batch.
     """
 
-    layout: Layout
-    buffer: Tensor
-    weighted: bool
-    invalid: Tensor
-    ignored: Tensor
-    sums: Tensor
-    by_class: Tensor
-    tables: list[Tensor]
-    prepared: dict[Any, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, layout: Layout, buffer: Tensor, weighted: bool) -> Tally:
-        """Return the tally that these numbers are."""
-        parts = parts_of(layout, weighted)
-        invalid, ignored, sums, by_class, *tables = (
-            buffer[part.start : part.stop].view(part.shape) for part in parts.values()
-        )
-        return cls(layout, buffer, weighted, invalid, ignored, sums, by_class, tables)
+    def __init__(self, layout: Layout, buffer: Tensor, weighted: bool) -> None:
+        self.layout, self.buffer, self.weighted = layout, buffer, weighted
+        self.prepared: dict[Any, Any] = {}
 
     @classmethod
     def empty(cls, layout: Layout, device: Any = None, weighted: bool = False) -> Tally:
         """Return an empty tally."""
-        size = list(parts_of(layout, weighted).values())[-1].stop
-        return cls.of(layout, torch.zeros(size, dtype=torch.float64, device=device), weighted)
+        size = parts_of(layout, weighted)["all"].stop
+        return cls(layout, torch.zeros(size, dtype=torch.float64, device=device), weighted)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tally.of, (self.layout, self.buffer, self.weighted)  # copied parts would not be views
+        return Tally, (self.layout, self.buffer, self.weighted)  # copied parts would not be views
+
+    @cached_property
+    def invalid(self) -> Tensor:  # noqa: D102 - see the class
+        return self._part("invalid")
+
+    @cached_property
+    def ignored(self) -> Tensor:  # noqa: D102
+        return self._part("ignored")
+
+    @cached_property
+    def sums(self) -> Tensor:  # noqa: D102
+        return self._part("sums")
+
+    @cached_property
+    def by_class(self) -> Tensor:  # noqa: D102
+        return self._part("by_class")
+
+    @cached_property
+    def tables(self) -> list[Tensor]:  # noqa: D102
+        return [self._part(f"tables.{i}") for i in range(len(views_of(self.layout)))]
+
+    def _part(self, name: str) -> Tensor:
+        start, shape = parts_of(self.layout, self.weighted)[name]
+        return self.buffer[start : start + prod(shape)].view(shape)
 
     def named(self) -> dict[str, Tensor]:
         """Return the parts by name, as they are saved."""
@@ -142,7 +149,7 @@ class Part(NamedTuple):
 
 @lru_cache(maxsize=64)
 def parts_of(layout: Layout, weighted: bool) -> dict[str, Part]:
-    """Return the parts of a buffer: invalid, ignored, sums, by_class and the tables, in this order.
+    """Return the parts of a buffer: invalid, ignored, sums, by_class and the tables, in this order, and all of it.
 
     The first table begins at a multiple of 32 bytes, at which GPUs add up to four numbers at once.
     """
@@ -163,6 +170,7 @@ def parts_of(layout: Layout, weighted: bool) -> dict[str, Part]:
     for i, (view, grids) in enumerate(views_of(layout)):
         parts[f"tables.{i}"] = Part(at, (view.n_strata * n_codes(grids), 2, moments))
         at = parts[f"tables.{i}"].stop
+    parts["all"] = Part(0, (at,))
     return parts
 
 
@@ -243,7 +251,20 @@ def layout_for(
     if notions is not None and (isinstance(notions, (str, View)) or not isinstance(notions, Iterable)):
         raise InputError("{argument} must be a list of notions, got {got!r}", argument="notions", got=notions)
     named = DEFAULT_NOTIONS[kind] if notions is None else tuple(notions)
-    layout = Layout.of(kind, n_classes, dtype, notions=named, cells=cells, spacing=spacing)
+    spacing = spacing if spacing is None or isinstance(spacing, str) else tuple(spacing)
+    return _layout_of(kind, n_classes, dtype, named, cells, spacing)
+
+
+@lru_cache(maxsize=64)
+def _layout_of(
+    kind: Kind,
+    n_classes: int,
+    dtype: str,
+    notions: tuple[Notion | View, ...],
+    cells: int | None,
+    spacing: Spacing | tuple[Spacing, ...] | None,
+) -> Layout:
+    layout = Layout.of(kind, n_classes, dtype, notions=notions, cells=cells, spacing=spacing)
     check_views(layout)
     return layout
 
@@ -257,6 +278,7 @@ def check_views(layout: Layout) -> None:
             raise InputError(f"{view} is not counted in torch: count the notion, and choose from the summary")
 
 
+@lru_cache(maxsize=64)
 def views_of(layout: Layout) -> list[tuple[View, tuple[Grid, ...]]]:
     """Return the views in order, each with all its grids."""
     grids: dict[View, list[Grid]] = {}

@@ -20,7 +20,6 @@ enum { CONFIDENCE_VIEW, TOP_LABEL_VIEW, BINARY_VIEW, RTH_VIEW, WITHIN_TOP_R_VIEW
 #define TEAMS (THREADS / LANES)
 #define WARPS ((THREADS + 31) / 32)
 #define LOWEST_STEP -800.0  // exp of it is 0, and its product with 0 is a number
-#define ROW_SUMS 23         // of a tally
 
 __device__ __forceinline__ int code_of(double p, const double* bounds, int codes, int cells) {
   if (cells == 0) return bounds_below(p, bounds, codes - 1);
@@ -104,7 +103,7 @@ __device__ __forceinline__ long long start_of(long long row, long long inner) {
 // `kept` gets the largest entry, the factor of probabilities, and the weight of each row, 0 if it is not counted.
 extern "C" __global__ void __launch_bounds__(THREADS) any_classes(
     const score_t* __restrict__ scores, const label_t* __restrict__ labels, const weight_t* __restrict__ weights,
-    const double* __restrict__ bounds, double* buffer, double* kept, double n_rows, double inner_rows, double ignore_index) {
+    double* kept, const double* __restrict__ bounds, double* buffer, double n_rows, double inner_rows, double ignore_index) {
   double *const sums_of_rows = SUMS_OF(buffer), *const by_class = BY_CLASS_OF(buffer);
   const long long n = (long long)n_rows, inner = (long long)inner_rows, ignored = (long long)ignore_index;
   const long long apart = STRIDED ? inner : 1;

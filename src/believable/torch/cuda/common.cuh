@@ -37,8 +37,9 @@ enum { N, W, W2, BRIER, NLL, CORRECT, CONFIDENCE, ENTROPY, SPREAD, SPREAD_VARIAN
        BRIER_BY_CHANCE = W2XX + 5, NLL_BY_CHANCE };
 // The beginning of a tally: numbers of invalid rows, in the order of REASONS in counting/rows.py, and of ignored ones.
 enum { NOT_FINITE, OUTSIDE, NOT_ONE, NO_CLASS, BAD_WEIGHT, IGNORED, SUMS };
+#define ROW_SUMS (NLL_BY_CHANCE + 1)
 #define SUMS_OF(buffer) (buffer + SUMS)
-#define BY_CLASS_OF(buffer) (buffer + SUMS + NLL_BY_CHANCE + 1)
+#define BY_CLASS_OF(buffer) (buffer + SUMS + ROW_SUMS)
 
 __device__ __forceinline__ bool is_finite(float x) { return fabsf(x) <= 3.4028235e38f; }
 __device__ __forceinline__ bool is_finite(double x) { return fabs(x) <= 1.7976931348623157e308; }

@@ -1,11 +1,17 @@
-// Adds copies of a small table up, and empties them for the next batch.
-extern "C" __global__ void fold(double* copies, double* table, double n_copies, double size) {
-  const long long n = (long long)size, i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= n) return;
+// Adds copies of a small table up, and empties them for the next batch: a block has one entry of all copies. Macro: THREADS.
+extern "C" __global__ void __launch_bounds__(THREADS) fold(double* copies, double* table, double n_copies) {
+  __shared__ double of_warps[THREADS / 32];
   double total = 0;
-  for (long long copy = 0; copy < (long long)n_copies; copy++) {
-    total += copies[copy * n + i];
-    copies[copy * n + i] = 0;
+  for (int copy = threadIdx.x; copy < (int)n_copies; copy += THREADS) {
+    double* one = copies + (long long)copy * gridDim.x + blockIdx.x;
+    total += *one;
+    *one = 0;
   }
-  table[i] += total;
+#pragma unroll
+  for (int lanes = 16; lanes; lanes /= 2) total += __shfl_xor_sync(~0u, total, lanes);
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = total;
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  for (int warp = 1; warp < THREADS / 32; warp++) total += of_warps[warp];
+  table[blockIdx.x] += total;
 }

@@ -42,7 +42,19 @@ __device__ __forceinline__ RowSums sum_of(RowSums a, RowSums b) {
           a.fourth + b.fourth, a.steps + b.steps, a.squared_steps + b.squared_steps};
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
+// Adds what rows have of a class to its sums; all rows but those that were counted elsewhere lie in its first cell.
+__device__ __forceinline__ void add_class(int column, double n, double p, double pp, double* by_class, double* table) {
+  atomicAdd(by_class + column, p);
+  atomicAdd(by_class + K + column, pp);
+#if CLASSWISE_CELLS
+  double* of_class = table + (long long)column * (GROUP_CELLS + 2) * 6 + 6;
+  atomicAdd(of_class, n);
+  atomicAdd(of_class + 1, p);
+  atomicAdd(of_class + 2, pp);
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 1 ? 3 : 1) many_classes(
     const score_t* __restrict__ scores, const label_t* __restrict__ labels, const real* __restrict__ edges,
     const real* __restrict__ group_edges, double* confidence_table, double* top_label_table, double* classwise_table,
     double* buffer, double n_rows, double ignore_index) {
@@ -54,6 +66,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
 #else
   double* confidence_cells = confidence_table;
 #endif
+  __shared__ double of_warps[THREADS / 32][ROW_SUMS];
+  for (int i = threadIdx.x; i < THREADS / 32 * ROW_SUMS; i += THREADS) of_warps[0][i] = 0;
   __shared__ Found tops[THREADS / 32];
   __shared__ RowSums sums_of_warps[THREADS / 32];
   __syncthreads();
@@ -66,17 +80,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
   double n_ignored = 0;
   int since = 0;
 
+  // Sums of some rows in single precision are added to double ones, of each warp, and these to the tally at the end.
+  double* const totals = of_warps[threadIdx.x / 32];
   auto flush = [&]() {
-    if (SCORES && speaker && counted > 0) {
-      for (int i = 0; i < 7; i++) atomicAdd(sums_of_rows + BRIER + i, (double)sums[i]);
-      for (int i = 0; i < 5; i++) {
-        atomicAdd(sums_of_rows + W2X + i, (double)(i == 1 ? finite_nll : sums[i]));
-        atomicAdd(sums_of_rows + W2XX + i, (double)squares[i]);
-      }
-      atomicAdd(sums_of_rows + W2_SQUARED, (double)sums[0]);
-      atomicAdd(sums_of_rows + BRIER_BY_CHANCE, (double)sums[7]);
-      atomicAdd(sums_of_rows + NLL_BY_CHANCE, (double)sums[8]);
-      for (int i = N; i <= W2; i++) atomicAdd(sums_of_rows + i, (double)counted);
+    if (SCORES && speaker) {
+      for (int i = N; i <= W2; i++) totals[i] += counted;
+      for (int i = 0; i < 7; i++) totals[BRIER + i] += sums[i];
+      for (int i = 0; i < 5; i++) totals[W2X + i] += i == 1 ? finite_nll : sums[i], totals[W2XX + i] += squares[i];
+      totals[W2_SQUARED] += sums[0], totals[BRIER_BY_CHANCE] += sums[7], totals[NLL_BY_CHANCE] += sums[8];
     }
     for (int i = 0; i < TERMS; i++) sums[i] = 0;
     for (int i = 0; i < 5; i++) squares[i] = 0;
@@ -242,19 +253,42 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
   }
   flush();
   if (IGNORE && speaker && n_ignored > 0) atomicAdd(buffer + IGNORED, n_ignored);
-#pragma unroll
-  for (int i = 0; i < ENTRIES && (SCORES || CLASSWISE_CELLS); i++) {
-    int column = (i / VECTOR * LANES + lane) * VECTOR + i % VECTOR;
-    if (column >= K) continue;
-    atomicAdd(by_class + column, (double)p_sums[i]);
-    atomicAdd(by_class + K + column, (double)pp_sums[i]);
-#if CLASSWISE_CELLS
-    double* of_class = classwise_table + (long long)column * (GROUP_CELLS + 2) * 6 + 6;
-    atomicAdd(of_class, (double)counted_in_all);
-    atomicAdd(of_class + 1, (double)p_sums[i]);
-    atomicAdd(of_class + 2, (double)pp_sums[i]);
-#endif
+#if SCORES
+  __syncthreads();
+  for (int i = threadIdx.x; i < ROW_SUMS; i += THREADS) {
+    double total = 0;
+    for (int warp = 0; warp < THREADS / 32; warp++) total += of_warps[warp][i];
+    if (total != 0) atomicAdd(sums_of_rows + i, total);
   }
+#endif
+#if SCORES || CLASSWISE_CELLS
+#if WARPS == 1
+  // Warps add up their classes in turn, so that neighbouring threads then add neighbouring ones to the tally.
+  __shared__ float of_classes[2][K];
+  __shared__ float of_rows;
+  for (int warp = 0; warp < THREADS / 32; warp++) {
+    __syncthreads();
+    if (threadIdx.x / 32 != warp) continue;
+    if (speaker) of_rows = (warp ? of_rows : 0.f) + counted_in_all;
+#pragma unroll
+    for (int i = 0; i < ENTRIES; i++) {
+      int column = (i / VECTOR * LANES + lane) * VECTOR + i % VECTOR;
+      if (column >= K) continue;
+      of_classes[0][column] = (warp ? of_classes[0][column] : 0.f) + p_sums[i];
+      of_classes[1][column] = (warp ? of_classes[1][column] : 0.f) + pp_sums[i];
+    }
+  }
+  __syncthreads();
+  for (int column = threadIdx.x; column < K; column += THREADS)
+    add_class(column, of_rows, of_classes[0][column], of_classes[1][column], by_class, classwise_table);
+#else
+#pragma unroll
+  for (int i = 0; i < ENTRIES; i++) {
+    int column = (i / VECTOR * LANES + lane) * VECTOR + i % VECTOR;
+    if (column < K) add_class(column, counted_in_all, p_sums[i], pp_sums[i], by_class, classwise_table);
+  }
+#endif
+#endif
 #if CONFIDENCE_CELLS == 1
   __syncthreads();
   for (int i = threadIdx.x; i < (CELLS + 2) * 6; i += THREADS)
