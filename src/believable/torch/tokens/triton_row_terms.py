@@ -10,6 +10,7 @@ from torch import Tensor
 COMPILED_TYPES = (torch.float32, torch.float16, torch.bfloat16)
 MAX_BLOCK_COLUMNS = 1024  # the columns that a program reads at once
 COLUMNS_PER_WARP = 256  # 16 bytes of bfloat16 for each thread, the widest load there is
+BLOCKS_AT_ONCE = tl.constexpr(4)
 
 # log2(e) in float32, as the exponents use it; float64 must continue with the same number.
 LOG2_E = tl.constexpr(1.4426950216293335)
@@ -68,15 +69,18 @@ def vocabulary_rows(  # type: ignore[no-untyped-def]
     # might overflow, the row is read again, relative to the overall largest.
     beside = tl.max(tl.load(logits + column, mask=column < K, other=-infinity).to(tl.float32), axis=0)
     shift = tl.where(tl.abs(beside) < LARGEST_SHIFTED, beside * LOG2_E, 0.0)
-    # Whole blocks need no mask, so the compiler can request the next ones before it has used the first.
-    whole = K // BLOCK * BLOCK
-    for start in tl.range(0, whole, BLOCK, loop_unroll_factor=4):
-        z = tl.load(logits + start + column).to(tl.float32)
+    # Several whole blocks in a row, without masks, let the compiler request one before it has used the one before.
+    whole = K // (BLOCKS_AT_ONCE * BLOCK) * (BLOCKS_AT_ONCE * BLOCK)
+    for first in range(0, whole, BLOCKS_AT_ONCE * BLOCK):
+        for k in tl.static_range(BLOCKS_AT_ONCE):
+            start = first + k * BLOCK
+            z = tl.load(logits + start + column).to(tl.float32)
+            mosts, starts = larger(z, start, mosts, starts)
+            sum1, sum2, steps = added(tl.fma(z, LOG2_E, -shift), sum1, sum2, steps)
+    for start in range(whole, K, BLOCK):
+        at = start + column
+        z = tl.load(logits + at, mask=at < K, other=-infinity).to(tl.float32)
         mosts, starts = larger(z, start, mosts, starts)
-        sum1, sum2, steps = added(tl.fma(z, LOG2_E, -shift), sum1, sum2, steps)
-    if whole < K:
-        z = tl.load(logits + whole + column, mask=whole + column < K, other=-infinity).to(tl.float32)
-        mosts, starts = larger(z, whole, mosts, starts)
         sum1, sum2, steps = added(tl.fma(z, LOG2_E, -shift), sum1, sum2, steps)
     most = tl.max(mosts, axis=0)
     top = tl.min(tl.where(mosts == most, starts + column, K))
