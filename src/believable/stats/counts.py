@@ -278,10 +278,11 @@ def _code(stratum: Ints | None, index: Ints, per_stratum: int) -> Ints:
 
 def from_moments(keys: Array | None, total: Float64s, positive: Float64s) -> dict[str, Any]:
     """Name the moments of the kernels and drop empty entries; the keys are 0, 1, 2, … by default."""
-    (kept,) = total[0].nonzero()
-    if len(kept) < total.shape[1]:
-        total, positive = total[:, kept], positive[:, kept]
-    keys = kept if keys is None else keys[kept]
+    if keys is None or not total[0].all():
+        (kept,) = total[0].nonzero()
+        if len(kept) < total.shape[1]:
+            total, positive = total[:, kept], positive[:, kept]
+        keys = kept if keys is None else keys[kept]
     if len(total) <= _kernels.n_moments(weighted=False, squares=True):  # all weights are 1
         (n, wp), (ny, wpy) = total[:2], positive[:2]
         w, wy, w2, w2p, w2y, w2py = n, ny, n, wp, ny, wpy
@@ -289,7 +290,7 @@ def from_moments(keys: Array | None, total: Float64s, positive: Float64s) -> dic
     else:
         n, w, wp, w2, w2p = total[:5]
         ny, wy, wpy, w2y, w2py = positive[:5]
-        wpp, w2pp = total[5:] if len(total) > 5 else np.full((2, len(kept)), np.nan)
+        wpp, w2pp = total[5:] if len(total) > 5 else np.full((2, len(keys)), np.nan)
     sums = dict(zip(SUMS, (ny, w, wp, wpp, wy, wpy, w2, w2p, w2pp, w2y, w2py), strict=True))
     return {"key": keys.astype(np.int64, copy=False), "n": n.astype(np.int64), **sums}
 

@@ -83,6 +83,15 @@ def test_far_apart(compiled):
     assert_same(compiled, logits, labels, 2)
 
 
+def test_a_sure_row_has_no_loss(compiled):
+    """Where one logit is far above the others, nothing is lost to rounding: the loss is 0, or as good as."""
+    logits = torch.tensor([[1e4, -1e4, 3.0], [-7.3, 88.1, -7.3]], device=DEVICE)
+    found = table_of(compiled, logits, torch.tensor([0, 1], device=DEVICE), 2)
+    for name in ("nll", "brier", "entropy"):
+        assert found[name].tolist() == pytest.approx([0, 0], abs=1e-30), name
+    assert found["p 0"].tolist() == [1, 1]
+
+
 def test_ties_go_to_the_lowest(compiled):
     """Within a block and across blocks."""
     logits, labels = drawn(4, 2100)
@@ -134,7 +143,7 @@ def test_ignored_labels_leave_rows_out(compiled):
 # --- ranks ---
 
 
-@pytest.mark.parametrize(("columns", "r"), [(2, 2), (3, 2), (40, 8), (1024, 5), (1100, 3), (2500, 16)])
+@pytest.mark.parametrize(("columns", "r"), [(2, 2), (3, 2), (40, 8), (1024, 5), (4200, 3), (2500, 16)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_ranks_of_rows_of_any_length(compiled, columns, r, dtype):
     """The largest in order, whether or not their columns are whole blocks apart."""

@@ -151,7 +151,8 @@ def _counted(columns: dict[str, Array], vocabulary: int, n_bins: int, ignored: i
     def total(name: str) -> float:
         return float(columns[name].sum() if weight is None else (weight * columns[name]).sum())
 
-    target, rth, within = columns["target"], {}, {}
+    rth, within = {}, {}
+    target = columns["target"].astype(np.float64)  # as the columns are
     confidence, top_hit = columns["p 0"], columns["column 0"] == target
     together, among = confidence, top_hit
     for i in range(1, sum(name.startswith("p ") for name in columns)):

@@ -10,19 +10,19 @@ from torch import Tensor
 COMPILED_TYPES = (torch.float32, torch.float16, torch.bfloat16)
 MAX_BLOCK_COLUMNS = 1024  # the columns that a program reads at once
 COLUMNS_PER_WARP = 256  # 16 bytes of bfloat16 for each thread, the widest load there is
+BLOCKS_AT_ONCE = tl.constexpr(4)
 
-# log2(e) in float32, as the exponents use it; float64 must continue with the same number.
-LOG2_E = tl.constexpr(1.4426950216293335)
+LOG2_E = tl.constexpr(1.4426950408889634)
 LOG_2 = tl.constexpr(0.6931471805599453)
 MAX_BITS_APART = tl.constexpr(40)  # a million times e squared is still far from overflow then
-LARGEST_SHIFTED = tl.constexpr(1e6)  # beyond, float32 cannot hold log2(e) times the logit to a fraction of a bit
 LOWEST_STEP = tl.constexpr(-745.13321)  # exp of anything lower is 0
 
 
 @triton.jit
-def added(bits, sum1, sum2, steps):  # type: ignore[no-untyped-def]
-    """Add e = 2^bits, e^2 and e * bits. -inf has probability 0; NaN stays and makes the sums NaN."""
-    bits = tl.maximum(bits, -2000, tl.PropagateNan.ALL)
+def added(apart, sum1, sum2, steps):  # type: ignore[no-untyped-def]
+    """Add e = exp(apart), e^2, and e times the exponent in bits, which is exact where logits are not apart."""
+    # -inf has probability 0; NaN stays and makes the sums NaN.
+    bits = tl.maximum(apart * LOG2_E, -2000, tl.PropagateNan.ALL)
     e = tl.exp2(bits)
     return sum1 + e, sum2 + e * e, steps + e * bits
 
@@ -67,32 +67,35 @@ def vocabulary_rows(  # type: ignore[no-untyped-def]
     # Exponentials are relative to the largest of the first columns. Only if the overall largest is so far that sums
     # might overflow, the row is read again, relative to the overall largest.
     beside = tl.max(tl.load(logits + column, mask=column < K, other=-infinity).to(tl.float32), axis=0)
-    shift = tl.where(tl.abs(beside) < LARGEST_SHIFTED, beside * LOG2_E, 0.0)
-    # Whole blocks need no mask, so the compiler can request the next ones before it has used the first.
-    whole = K // BLOCK * BLOCK
-    for start in tl.range(0, whole, BLOCK, loop_unroll_factor=4):
-        z = tl.load(logits + start + column).to(tl.float32)
+    beside = tl.where(tl.abs(beside) < infinity, beside, 0.0)
+    # Several whole blocks in a row, without masks, let the compiler request one before it has used the one before.
+    whole = K // (BLOCKS_AT_ONCE * BLOCK) * (BLOCKS_AT_ONCE * BLOCK)
+    for first in range(0, whole, BLOCKS_AT_ONCE * BLOCK):
+        for k in tl.static_range(BLOCKS_AT_ONCE):
+            start = first + k * BLOCK
+            z = tl.load(logits + start + column).to(tl.float32)
+            mosts, starts = larger(z, start, mosts, starts)
+            sum1, sum2, steps = added(z - beside, sum1, sum2, steps)
+    for start in range(whole, K, BLOCK):
+        at = start + column
+        z = tl.load(logits + at, mask=at < K, other=-infinity).to(tl.float32)
         mosts, starts = larger(z, start, mosts, starts)
-        sum1, sum2, steps = added(tl.fma(z, LOG2_E, -shift), sum1, sum2, steps)
-    if whole < K:
-        z = tl.load(logits + whole + column, mask=whole + column < K, other=-infinity).to(tl.float32)
-        mosts, starts = larger(z, whole, mosts, starts)
-        sum1, sum2, steps = added(tl.fma(z, LOG2_E, -shift), sum1, sum2, steps)
+        sum1, sum2, steps = added(z - beside, sum1, sum2, steps)
     most = tl.max(mosts, axis=0)
     top = tl.min(tl.where(mosts == most, starts + column, K))
-    gap = most.to(tl.float64) * LOG2_E - shift.to(tl.float64)
-    if (tl.abs(gap) > MAX_BITS_APART) & (tl.abs(most) < infinity):
+    if (tl.abs(most - beside) * LOG2_E > MAX_BITS_APART) & (tl.abs(most) < infinity):
+        beside = most
         sum1 = tl.zeros([BLOCK], tl.float32)
         sum2 = tl.zeros([BLOCK], tl.float32)
         steps = tl.zeros([BLOCK], tl.float32)
         for start in range(0, K, BLOCK):
             at = start + column
             z = tl.load(logits + at, mask=at < K, other=-infinity).to(tl.float32)
-            sum1, sum2, steps = added((z - most) * LOG2_E, sum1, sum2, steps)
-        gap = gap * 0
-    scale = tl.exp(-gap * LOG_2)
+            sum1, sum2, steps = added(z - beside, sum1, sum2, steps)
+    gap = most.to(tl.float64) - beside.to(tl.float64)
+    scale = tl.exp(-gap)
     total, squares = tl.sum(sum1.to(tl.float64)) * scale, tl.sum(sum2.to(tl.float64)) * scale * scale
-    weighted = (tl.sum(steps.to(tl.float64)) * scale - gap * total) * LOG_2
+    weighted = tl.sum(steps.to(tl.float64)) * LOG_2 * scale - gap * total
     found = (total > 0.5) & (tl.abs(most) < infinity)
     total = tl.maximum(total, 1.0)
     log_total = tl.log(total)
