@@ -15,7 +15,6 @@ from tests.needs import need, need_gpu
 from tests.torch.counting.same import assert_same
 
 pytestmark = [
-    pytest.mark.xfail(strict=False, reason="an update takes a lock, which torch.compile cannot trace"),
     pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),  # of torch's own modules, when they are imported
 ]

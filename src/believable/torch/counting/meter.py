@@ -19,6 +19,7 @@ from believable.metrics.table import METRICS
 from believable.predictions.view import View
 from believable.stats import Summary
 from believable.streams.batch import refused
+from believable.torch.counting.compiling import new_number, outside_graphs
 from believable.torch.counting.reader import NO_ROWS, TallyReader
 from believable.torch.counting.rows import Rows, check_rows, rows_of, whole_or_none
 from believable.torch.counting.state import (
@@ -140,9 +141,14 @@ class CalibrationMeter(nn.Module):
         }
         self._state = MeterState.empty(self._layouts["float64"])
         self._reader: TallyReader | None = None  # of the counts since the last update
+        with torch.inference_mode(False):
+            self._order, self._number = torch.zeros((), dtype=torch.int64), new_number(self)  # for torch.compile
 
     def reset(self) -> None:
         """Reset the counts; settings and device stay."""
+        if torch.compiler.is_compiling():
+            torch.ops.believable.reset_meter(self._order, self._number)
+            return
         with COUNTING_LOCK:
             self._hold(self._state.cleared())
 
@@ -150,11 +156,17 @@ class CalibrationMeter(nn.Module):
 
     def update(self, predictions: Any, targets: Any, sample_weight: Any = None) -> None:
         """Count a batch; a compiled pass on a GPU does not block."""
+        if torch.compiler.is_compiling():
+            given = (predictions, targets, sample_weight)
+            tensors = [None if one is None else torch.as_tensor(one).detach() for one in given]
+            torch.ops.believable.update_meter(*tensors, self._order, self._number)
+            return
         rows = self._rows(predictions, targets, sample_weight)
         if len(rows):
             with COUNTING_LOCK:
                 self._hold(self._added(self._state, rows))
 
+    @outside_graphs
     def forward(self, predictions: Any, targets: Any, sample_weight: Any = None) -> Evaluation:
         """Count a batch, and return the metrics of this batch alone (empty without rows); `update` is faster."""
         rows = self._rows(predictions, targets, sample_weight)
@@ -169,6 +181,7 @@ class CalibrationMeter(nn.Module):
             self._hold(self._state.merged(batch))
         return values
 
+    @outside_graphs
     def merge_state(self, other: CalibrationMeter | Sequence[CalibrationMeter]) -> Self:
         """Add the counts of another meter, or of several, made with the same settings."""
         others = list(other) if isinstance(other, Iterable) else [other]
@@ -193,6 +206,7 @@ class CalibrationMeter(nn.Module):
     # --- reading ---
 
     @property
+    @outside_graphs
     def n(self) -> int:
         """The number of rows counted by this process; on a GPU this waits for pending work."""
         return self._state.n
@@ -203,6 +217,7 @@ class CalibrationMeter(nn.Module):
         return self._state.device
 
     @property
+    @outside_graphs
     def summary(self) -> Summary:
         """The counts of all processes, for `audit`, `interval`, `evaluate`, saving, or merging.
 
@@ -210,6 +225,7 @@ class CalibrationMeter(nn.Module):
         """
         return self._read().read_all()
 
+    @outside_graphs
     def compute(
         self, metrics: Sequence[str] | str | None = None, *, n_bins: int | None = None, notion: Notion | None = None
     ) -> Evaluation:
@@ -233,6 +249,8 @@ class CalibrationMeter(nn.Module):
     def _apply(self, fn: Any, recurse: bool = True) -> Self:
         super()._apply(fn, recurse)
         self._hold(self._state.to(device_after(fn, self.device)))
+        with torch.inference_mode(False):
+            self._order = torch.zeros((), dtype=torch.int64, device=self.device)
         return self
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -269,10 +287,15 @@ class CalibrationMeter(nn.Module):
         shared = ("process_group",)  # a process group cannot be copied
         with torch.inference_mode(False):
             new.__dict__ = {n: v if n in shared else deepcopy(v, memo) for n, v in self.__getstate__().items()}
+        new._number = new_number(new)
         return new
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_reader": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._number = new_number(self)
 
     # --- inside ---
 

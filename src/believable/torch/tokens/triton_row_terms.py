@@ -9,8 +9,8 @@ from torch import Tensor
 
 COMPILED_TYPES = (torch.float32, torch.float16, torch.bfloat16)
 MAX_BLOCK_COLUMNS = 1024  # the columns that a program reads at once
-COLUMNS_PER_WARP = 256  # 16 bytes of bfloat16 for each thread, the widest load there is
-BLOCKS_AT_ONCE = tl.constexpr(4)
+COLUMNS_PER_WARP = 512  # two of the widest loads for each thread, of bfloat16
+BLOCKS_ON_THEIR_WAY = tl.constexpr(4)
 
 LOG2_E = tl.constexpr(1.4426950408889634)
 LOG_2 = tl.constexpr(0.6931471805599453)
@@ -68,14 +68,12 @@ def vocabulary_rows(  # type: ignore[no-untyped-def]
     # might overflow, the row is read again, relative to the overall largest.
     beside = tl.max(tl.load(logits + column, mask=column < K, other=-infinity).to(tl.float32), axis=0)
     beside = tl.where(tl.abs(beside) < infinity, beside, 0.0)
-    # Several whole blocks in a row, without masks, let the compiler request one before it has used the one before.
-    whole = K // (BLOCKS_AT_ONCE * BLOCK) * (BLOCKS_AT_ONCE * BLOCK)
-    for first in range(0, whole, BLOCKS_AT_ONCE * BLOCK):
-        for k in tl.static_range(BLOCKS_AT_ONCE):
-            start = first + k * BLOCK
-            z = tl.load(logits + start + column).to(tl.float32)
-            mosts, starts = larger(z, start, mosts, starts)
-            sum1, sum2, steps = added(z - beside, sum1, sum2, steps)
+    # Whole blocks, without masks, are requested before those in front of them have been used.
+    whole = K // BLOCK * BLOCK
+    for start in tl.range(0, whole, BLOCK, num_stages=BLOCKS_ON_THEIR_WAY):
+        z = tl.load(logits + start + column).to(tl.float32)
+        mosts, starts = larger(z, start, mosts, starts)
+        sum1, sum2, steps = added(z - beside, sum1, sum2, steps)
     for start in range(whole, K, BLOCK):
         at = start + column
         z = tl.load(logits + at, mask=at < K, other=-infinity).to(tl.float32)
