@@ -128,7 +128,7 @@ def _on_each_grid(found: Ints, total: Float64s, positive: Float64s, cells: Itera
 
 @twin(compiled.cells_of_table)
 def cells_of_table(table: Float64s, cells: tuple[Ints, ...]) -> list[CellSums]:
-    """Return the cells of each grid with their moments, from a table (code, outcome, moment), which is overwritten.
+    """Return the cells of each grid with their moments, from a table (code, outcome, moment).
 
     `cells` has for each grid the cell of every code, ascending.
     """

@@ -100,11 +100,10 @@ class CalibrationError(Metric):
         self._layouts = {name: self._layout(name) for name in SCORE_TYPES}
         self._tally = Tally.empty(self._layouts["float64"])
         self.add_state("counts", self._tally.buffer.clone(), dist_reduce_fx="sum")
-        self.add_state("types", torch.zeros(len(SCORE_TYPES), dtype=torch.int64), dist_reduce_fx="max")
-        # A collection updates one metric for all with equal states after the first batch, so metrics that would read
-        # later batches differently must not look equal.
+        # Which types of scores were seen, and a number for the settings: a collection updates one metric for all with
+        # equal states after the first batch, so metrics that would read later batches differently must not look equal.
         choices = zlib.crc32(repr([self._tally.layout, self.from_logits, self.ignore_index]).encode())
-        self.add_state("choices", torch.tensor(list(choices.to_bytes(4)), dtype=torch.uint8), dist_reduce_fx="max")
+        self.add_state("facts", torch.tensor([0, 0, choices]), dist_reduce_fx="max")
 
     def update(self, predictions: Tensor, targets: Tensor) -> None:
         """Count a batch."""
@@ -134,13 +133,13 @@ class CalibrationError(Metric):
                     setattr(self, name, state.clone())
         count(self._counts(rows.dtype), rows, scores_too=self._needs_scores)
         seen_type, seen_in = self._seen
-        if seen_type != rows.dtype or seen_in is not self.types:  # a launch that most updates need not make
-            self.types[SCORE_TYPES.index(rows.dtype)] = 1
-            self._seen = (rows.dtype, self.types)
+        if seen_type != rows.dtype or seen_in is not self.facts:  # a launch that most updates need not make
+            self.facts[SCORE_TYPES.index(rows.dtype)] = 1
+            self._seen = (rows.dtype, self.facts)
 
     def compute(self) -> Tensor:
         """Return the value in float64."""
-        single, double = self.types.tolist()
+        single, double, _ = self.facts.tolist()
         if single and double:
             raise InputError("some scores were float32, others float64, and bins differ between the two: convert them")
         reader = TallyReader(self._counts("float32" if single else "float64"))

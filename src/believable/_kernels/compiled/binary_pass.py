@@ -63,6 +63,7 @@ BINARY_SUM_NAMES = (
 ROWS_OF_A_PART = 1 << 16  # rows summed as one part; threads start at whole parts, so their number changes nothing
 CODES_PER_ROW_FOR_SORTING = 2  # from this many codes per row, sorting the codes is faster than scanning a table
 PASS_ROWS_PER_THREAD = 1 << 17
+CODES_PER_THREAD = 1 << 14  # codes whose conversion to cells justifies a thread
 MOST_GRIDS, MOST_CODES = 8, 1 << 27  # limits of the arrays in C
 
 
@@ -128,9 +129,16 @@ def _on_grid(found: Ints, by_code: Float64s, cells: Ints, moments: int, soft: bo
 
 def cells_of_table(table: Float64s, cells: tuple[Ints, ...]) -> list[CellSums]:
     n_codes, _, moments = table.shape
-    table, found = np.ascontiguousarray(table).reshape(n_codes, 2 * moments), np.empty(n_codes, np.intc)
-    n_found = c.occupied(table, found, 1)
-    return [_on_grid(found[:n_found], table[:n_found], of_codes, moments, soft=False) for of_codes in cells]
+    (found,) = (table[:, 0, 0] + table[:, 1, 0]).nonzero()
+    by_code = table.reshape(n_codes, 2 * moments)
+    by_code = np.ascontiguousarray(by_code) if len(found) == n_codes else by_code[found]
+    codes = found.astype(np.intc)
+    work = [(k, k + 1) for k in range(len(cells))] if len(found) >= CODES_PER_THREAD else [(0, len(cells))]
+    made = in_parts(
+        lambda _, first, last: [_on_grid(codes, by_code, of_codes, moments, False) for of_codes in cells[first:last]],
+        work,
+    )
+    return [of_grid for part in made for of_grid in part]
 
 
 def _parts(n: int) -> list[tuple[int, int]]:

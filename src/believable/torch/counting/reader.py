@@ -19,9 +19,9 @@ from believable.stats.one_pass import cells_of_sums
 from believable.stats.points import PointStats
 from believable.stats.readable import BinsAsked, Readable
 from believable.torch.counting import gpu
-from believable.torch.counting.rows import REASONS
 from believable.torch.counting.tally import Tally, parts_of, raise_if_any, score_sums, views_of
 NO_ROWS = "no rows have been counted yet"
+FETCHED_WHOLE = 4096  # a tally of no more numbers than this comes to the host in one transfer
 
 
 class TallyReader(Readable):
@@ -34,11 +34,12 @@ class TallyReader(Readable):
     gives: ClassVar[frozenset[Needs]] = Summary.gives
 
     def __init__(self, tally: Tally) -> None:
-        self._tally = tally
+        small = tally.buffer.is_cuda and tally.buffer.numel() <= FETCHED_WHOLE
+        self._tally = Tally(tally.layout, tally.buffer.cpu(), tally.weighted) if small else tally
         self._bins: dict[tuple[int, int], BinStats] = {}
         self._sums: ScoreSums | None = None
         self._summary: Summary | None = None
-        self._valid = False
+        self._invalid: list[float] | None = None
 
     # --- what was counted ---
 
@@ -67,11 +68,15 @@ class TallyReader(Readable):
         """Data type of the scores."""
         return np.dtype(self._tally.layout.dtype)
 
+    def invalid(self) -> list[float]:
+        """Return the number of invalid rows, by reason; on a GPU this waits for pending work."""
+        if self._invalid is None:
+            self._invalid = self._tally.invalid.tolist()
+        return self._invalid
+
     def refuse_invalid(self) -> None:
-        """Raise if rows were invalid; on a GPU this waits for pending work."""
-        if not self._valid:
-            raise_if_any(self._tally.invalid.tolist())
-            self._valid = True
+        """Raise if rows were invalid."""
+        raise_if_any(self.invalid())
 
     @property
     def n(self) -> int:

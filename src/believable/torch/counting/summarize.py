@@ -61,7 +61,7 @@ def summarize(
     rows = rows_of(predictions, targets, sample_weight, from_logits=from_logits, ignore_index=ignore_index)
     shape = getattr(targets, "shape", None)
     layout = layout_for(rows.kind, rows.n_classes, rows.dtype, notions, cells, spacing)
-    return TallyReader(_counted(rows, layout, shape)).read_all()
+    return _counted(rows, layout, shape).read_all()
 
 
 def bin_stats(
@@ -113,10 +113,10 @@ def bin_stats(
     shape = getattr(targets, "shape", None)
     notion = notion or ("binary" if rows.kind == "binary" else "confidence")
     layout = layout_for(rows.kind, rows.n_classes, rows.dtype, (notion,), n_bins, "uniform")
-    return TallyReader(_counted(rows, layout, shape, scores_too=False)).uniform_bins(0, n_bins)
+    return _counted(rows, layout, shape, scores_too=False).uniform_bins(0, n_bins)
 
 
-def _counted(rows: Rows, layout: Layout, shape: Any, *, scores_too: bool = True) -> Tally:
+def _counted(rows: Rows, layout: Layout, shape: Any, *, scores_too: bool = True) -> TallyReader:
     """Count rows; invalid ones are an error that names the first, on a GPU after they were counted."""
     on_cpu = rows.scores.device.type == "cpu"
     if on_cpu:
@@ -124,6 +124,7 @@ def _counted(rows: Rows, layout: Layout, shape: Any, *, scores_too: bool = True)
     tally = Tally.empty(layout, rows.scores.device, weighted=rows.weights is not None)
     if len(rows):
         count(tally, rows, scores_too=scores_too)
-    if not on_cpu and any(tally.invalid.tolist()):
+    reader = TallyReader(tally)
+    if not on_cpu and any(reader.invalid()):
         check_rows(rows, shape)
-    return tally
+    return reader

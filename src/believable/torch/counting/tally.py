@@ -126,7 +126,7 @@ class Tally:
         """Return the cells of each view and grid; on a GPU this waits for pending work."""
         cells: dict[tuple[View, Grid], CellStats] = {}
         for (view, grids), table in zip(views_of(self.layout), self.tables, strict=True):
-            cells |= _cells_of_view(view, grids, host_copy(table).numpy())
+            cells |= _cells_of_view(view, grids, on_host(table).numpy())
         return tuple(cells[pair] for pair in self.layout.views)
 
     def summary(self) -> Summary:
@@ -183,10 +183,10 @@ def raise_if_any(invalid: Sequence[float]) -> None:
     raise InputError(f"rows of the predictions cannot be counted: {what}; reset() forgets them")
 
 
-def host_copy(values: Tensor) -> Tensor:
-    """Return a copy in the memory of the host; through pinned memory from a GPU, which is several times as fast."""
+def on_host(values: Tensor) -> Tensor:
+    """Return the values in the memory of the host; through pinned memory from a GPU, which is several times as fast."""
     if not values.is_cuda:
-        return values.detach().clone()
+        return values
     copy = torch.empty(values.shape, dtype=values.dtype, pin_memory=values.numel() >= PINNED_FROM)
     return copy.copy_(values)
 
@@ -218,7 +218,7 @@ def _several(sums: dict[str, float], pattern: str) -> Array:
 
 
 def _cells_of_view(view: View, grids: tuple[Grid, ...], table: Array) -> dict[tuple[View, Grid], CellStats]:
-    """Return the cells of each grid from a table, which is overwritten."""
+    """Return the cells of each grid from a table."""
     found = _kernels.cells_of_table(table, _keys_of_codes(grids, view.n_strata))
     return {
         (view, grid): CellStats(view=view, grid=grid, **from_moments(*of_grid))

@@ -3,19 +3,26 @@
 // grid; 1: a uniform and a logit-spaced one of LOGIT_CELLS; 2: any, searched for among CODES - 1 bounds), VECTOR (0 or 1:
 // whether several rows can be loaded at once), IGNORE (0 or 1).
 
-// Sums over the rows of a thread: double for scores that are, and for weights.
-#if SCORE == 3 || defined(WEIGHT)
-typedef double sum_t;
+// The terms of a row: double for scores that are.
+#if SCORE == 3
+typedef double term_t;
 __device__ __forceinline__ double log_of(double x) { return log(x); }
 __device__ __forceinline__ double log_one_plus(double x) { return log1p(x); }
 __device__ __forceinline__ double log_one_minus(double x) { return log1p(-x); }
 #define SMALLEST 2.2250738585072014e-308
 #else
-typedef float sum_t;
+typedef float term_t;
 __device__ __forceinline__ float log_of(float x) { return fast_log(x); }
 __device__ __forceinline__ float log_one_plus(float x) { return log1pf(x); }
 __device__ __forceinline__ float log_one_minus(float x) { return log_of_rest(x); }
 #define SMALLEST 1.1754944e-38f
+#endif
+
+// Their sums over the rows of a thread: double with weights too, which may be very large.
+#ifdef WEIGHT
+typedef double sum_t;
+#else
+typedef term_t sum_t;
 #endif
 
 #ifdef WEIGHT
@@ -93,18 +100,19 @@ template <class T>
 __device__ __forceinline__ int add_valid(T score, const Valid& of, bool y, double w, const Grids& grids, Sums& sums) {
   const real p = of.p;
 #if LOGITS
-  const sum_t small = (sum_t)(of.e * of.likelier), large = (sum_t)of.likelier;
+  const term_t small = (term_t)(of.e * of.likelier), large = (term_t)of.likelier;
 #else
-  const sum_t x_of_p = p, rest = 1 - x_of_p, small = x_of_p < rest ? x_of_p : rest, large = x_of_p < rest ? rest : x_of_p;
+  const term_t rest = 1 - (term_t)p, small = p < rest ? p : rest, large = p < rest ? rest : p;
 #endif
 #if SCORES || GRID == 1
-  const sum_t infinite = __int_as_float(0x7f800000);
+  const term_t infinite = __int_as_float(0x7f800000);
 #if LOGITS
-  const sum_t log_large = -log_one_plus((sum_t)of.e), finite_log_small = log_large - (sum_t)(score < 0 ? -score : score);
-  const sum_t log_small = p == 0 || p == 1 ? -infinite : finite_log_small;  // as of the double that was rounded
+  const term_t log_large = -log_one_plus((term_t)of.e);
+  const term_t finite_log_small = log_large - (term_t)(score < 0 ? -score : score);
+  const term_t log_small = p == 0 || p == 1 ? -infinite : finite_log_small;  // as of the double that was rounded
 #else
-  const sum_t log_large = log_one_minus(small), finite_log_small = log_of(small > SMALLEST ? small : SMALLEST);
-  const sum_t log_small = small == 0 ? -infinite : finite_log_small;
+  const term_t log_large = log_one_minus(small), finite_log_small = log_of(small > SMALLEST ? small : SMALLEST);
+  const term_t log_small = small == 0 ? -infinite : finite_log_small;
 #endif
 #endif
   int code = of.cell;
@@ -114,9 +122,10 @@ __device__ __forceinline__ int add_valid(T score, const Valid& of, bool y, doubl
 #endif
 #if SCORES
   const bool hit = (p > (real)0.5) == y;
-  const sum_t miss = hit ? small : large, tilt = large - small, brier = miss * miss, weight = (sum_t)w;
-  const sum_t entropy = -(large * log_large + small * finite_log_small);  // 0 log 0 is 0
-  const sum_t spread = (hit ? -miss : miss) * tilt, spread_variance = tilt * tilt * (large * small), x = (sum_t)p;
+  const term_t miss = hit ? small : large, tilt = large - small, brier = miss * miss;
+  const term_t entropy = -(large * log_large + small * finite_log_small);  // 0 log 0 is 0
+  const term_t spread = (hit ? -miss : miss) * tilt, spread_variance = tilt * tilt * (large * small);
+  const sum_t weight = (sum_t)w, x = (sum_t)p;
 #ifdef WEIGHT
   const sum_t square = weight * weight;
   sums.w += weight, sums.w2 += square, sums.w2_squared += square * brier;
