@@ -43,32 +43,50 @@ static const Coded *sorted(const int32_t *codes, Py_ssize_t n, Coded *one, Coded
     return one;
 }
 
-static double number(const Array *array, Py_ssize_t i)
+#define WIDEN(TYPE)                                                                                                    \
+    for (Py_ssize_t i = 0; i < array->size; i++)                                                                       \
+        to[i] = (double)((const TYPE *)array->data)[i]
+
+/* Numbers of any type as float64. */
+WIDER static const double *widened(const Array *array, double *to)
 {
-#define NUMBER(TYPE) return (double)((const TYPE *)array->data)[i]
-    OF_ENTRIES(array->type, NUMBER)
-#undef NUMBER
+    if (array->type == 'd')
+        return array->data;
+    OF_ENTRIES(array->type, WIDEN)
+    return to;
 }
 
-static Py_ssize_t sum_sorted(const Coded *rows, const Array *a, int32_t *found, double *sums)
+/* `room` is for 3 n numbers. */
+INLINE Py_ssize_t sum_as(const Coded *rows, const Array *a, double *room, int32_t *found, double *sums, int moments,
+                         int soft)
 {
-    const int moments = a[3].data == NULL ? 3 : 7, soft = is_soft(a[2].type);
+    const Py_ssize_t n = a[0].size;
+    const double *const p = widened(&a[1], room), *const y = widened(&a[2], room + n);
+    const double *const w = moments == 3 ? NULL : widened(&a[3], room + 2 * n);
     Py_ssize_t k = -1;
-    for (Py_ssize_t i = 0; i < a[0].size; i++) {
+    for (Py_ssize_t i = 0; i < n; i++) {
+        const int32_t row = rows[i].row;
         if (k < 0 || found[k] != rows[i].code) {
             found[++k] = rows[i].code;
             memset(sums + k * 2 * moments, 0, (size_t)(2 * moments) * sizeof(double));
         }
-        const double p = number(&a[1], rows[i].row), y = number(&a[2], rows[i].row);
-        const double w = a[3].data == NULL ? 1 : number(&a[3], rows[i].row);
+        const double weight = moments == 3 ? 1 : w[row];
         double *at = sums + k * 2 * moments;
         if (soft)
-            add_row(at + moments, y, p, w, moments);
-        else if (y > 0)
-            at += moments;
-        add_row(at, 1, p, w, moments);
+            add_row(at + moments, y[row], p[row], weight, moments);
+        else
+            at += y[row] > 0 ? moments : 0;
+        add_row(at, 1, p[row], weight, moments);
     }
     return k + 1;
+}
+
+static Py_ssize_t sum_sorted(const Coded *rows, const Array *a, double *room, int32_t *found, double *sums)
+{
+    const int soft = is_soft(a[2].type);
+    if (a[3].data == NULL)
+        return soft ? sum_as(rows, a, room, found, sums, 3, 1) : sum_as(rows, a, room, found, sums, 3, 0);
+    return sum_as(rows, a, room, found, sums, 7, soft);
 }
 
 /* sum_by_code(codes, scores, labels, weights, found, sums): writes the codes that occur, in ascending order, and the
@@ -86,19 +104,22 @@ static PyObject *sum_by_code(PyObject *self, PyObject *const *args, Py_ssize_t n
     for (Py_ssize_t i = 0; i < n; i++)
         least = codes[i] < least ? codes[i] : least;
     Coded *room = NULL;
+    double *wide = NULL;
     PyObject *result = NULL;
     if (n_args != 6 || n >= INT32_MAX || a[1].size != n || a[2].size != n || (a[3].data != NULL && a[3].size != n) ||
         a[4].size < n || a[5].size < n * 2 * moments || least < 0) {
         unfit("sum_by_code");
-    } else if ((room = malloc((size_t)(2 * n + 1) * sizeof(Coded))) == NULL) {
+    } else if ((room = malloc((size_t)(2 * n + 1) * sizeof(Coded))) == NULL ||
+               (wide = malloc((size_t)(3 * n + 1) * sizeof(double))) == NULL) {
         PyErr_NoMemory();
     } else {
         Py_ssize_t n_found;
         Py_BEGIN_ALLOW_THREADS;
-        n_found = sum_sorted(sorted(codes, n, room, room + n), a, a[4].data, a[5].data);
+        n_found = sum_sorted(sorted(codes, n, room, room + n), a, wide, a[4].data, a[5].data);
         Py_END_ALLOW_THREADS;
         result = PyLong_FromSsize_t(n_found);
     }
+    free(wide);
     free(room);
     drop_arrays(a, 6);
     return result;
