@@ -116,8 +116,17 @@ def _pass(
         by_code, n_tables = tables[0], len(tables) if any(spilled) else len(parts)
         n_found = c.occupied(tables[:n_tables], found, n_tables)
     soft = labels.dtype.kind == "f"
-    cells = [_on_grid(found[:n_found], by_code[:n_found], grid.cells, width // 2, soft) for grid in grids]
+    if len(grids) == 1:  # a code is a cell
+        cells = [_by_cell(found[:n_found], by_code[:n_found].reshape(n_found, 2, width // 2), soft)]
+    else:
+        cells = [_on_grid(found[:n_found], by_code[:n_found], grid.cells, width // 2, soft) for grid in grids]
     return PassSums({} if sums is None else _whole(n, sums), cells, True)
+
+
+def _by_cell(found: Ints, by_code: Float64s, soft: bool) -> CellSums:
+    positive = np.ascontiguousarray(by_code[:, 1].T)
+    total = np.ascontiguousarray(by_code[:, 0].T) if soft else by_code[:, 0].T + positive
+    return found.astype(np.int64), total, positive
 
 
 def _on_grid(found: Ints, by_code: Float64s, cells: Ints, moments: int, soft: bool) -> CellSums:

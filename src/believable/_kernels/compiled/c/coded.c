@@ -68,7 +68,8 @@ INLINE Py_ssize_t sum_as(const Coded *rows, const Array *a, double *room, int32_
         const int32_t row = rows[i].row;
         if (k < 0 || found[k] != rows[i].code) {
             found[++k] = rows[i].code;
-            memset(sums + k * 2 * moments, 0, (size_t)(2 * moments) * sizeof(double));
+            for (int j = 0; j < 2 * moments; j++)
+                sums[k * 2 * moments + j] = 0;
         }
         const double weight = moments == 3 ? 1 : w[row];
         double *at = sums + k * 2 * moments;
