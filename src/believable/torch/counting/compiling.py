@@ -65,14 +65,15 @@ def reset_meter(order: Tensor, number: int) -> None:
 
 def outside_graphs(method: Callable[P, T]) -> Callable[P, T]:
     """Have torch.compile leave a method to Python: it calls NumPy, which the compiler would otherwise trace."""
-    untraced: list[Callable[P, T]] = []
 
     @functools.wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         if "torch._dynamo" not in sys.modules:  # importing it takes a second, and nothing is compiled without it
             return method(*args, **kwargs)
-        if not untraced:
-            untraced.append(torch.compiler.disable(method))
-        return untraced[0](*args, **kwargs)
+        untraced = getattr(method, "untraced", None)
+        if untraced is None:
+            untraced = torch.compiler.disable(method)
+            method.untraced = untraced  # type: ignore[attr-defined]
+        return untraced(*args, **kwargs)  # type: ignore[no-any-return]
 
     return call
