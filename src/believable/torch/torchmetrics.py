@@ -124,7 +124,7 @@ class CalibrationError(Metric):
                 made_for=self.n_classes,
             )
         if rows.scores.device.type == "cpu":
-            check_rows(rows, getattr(targets, "shape", None))
+            check_rows(rows)
         if not torch.is_inference_mode_enabled():
             for name in self._defaults:  # after a reset in inference mode the tensors cannot be added to
                 if (state := getattr(self, name)).is_inference():

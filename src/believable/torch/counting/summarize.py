@@ -60,13 +60,10 @@ def summarize(
     0.4251
     """
     rows = rows_of(predictions, targets, sample_weight, from_logits=from_logits, ignore_index=ignore_index)
-    shape = getattr(targets, "shape", None)
-    if rows.scores.device.type == "cpu":
-        check_rows(rows, shape)
     layout = layout_for(rows.kind, rows.n_classes, rows.dtype, notions, cells, spacing)
     state = MeterState.empty(layout, rows.scores.device).add(rows, layout)
     if state.tally.invalid.any():
-        check_rows(rows, shape)  # this error names the row
+        check_rows(rows)  # this error names the row
     return state.summary()
 
 
@@ -116,13 +113,10 @@ def bin_stats(
     (array([2, 2]), 0.15)
     """
     rows = rows_of(predictions, targets, sample_weight, from_logits=from_logits, ignore_index=ignore_index)
-    shape = getattr(targets, "shape", None)
-    if rows.scores.device.type == "cpu":
-        check_rows(rows, shape)
     notion = notion or ("binary" if rows.kind == "binary" else "confidence")
     layout = Layout.of(rows.kind, rows.n_classes, rows.dtype, notions=notion, cells=n_bins, spacing="uniform")
     tally = Tally.empty(layout, rows.scores.device, weighted=rows.weights is not None)
     count(tally, rows, scores_too=False)
     if bool(torch.any(tally.invalid != 0)):
-        check_rows(rows, shape)  # this error names the row
+        check_rows(rows)  # this error names the row
     return tally.cells()[0].coarsen(n_bins)

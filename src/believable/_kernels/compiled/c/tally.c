@@ -1,0 +1,176 @@
+/* What a pass over rows has found, added to a tally.
+ *
+ * Several threads add to one table, each to slots of its own, so that every slot receives its rows in their order
+ * whatever the number of threads. */
+#include "coded.h"
+#include "tally.h"
+
+#define AHEAD 16       /* rows whose slots are prefetched: tables do not fit in a near cache */
+#define AT_ONCE 1024   /* rows that are looked at before their slots are added to */
+#define SLOTS_BESIDE 8 /* neighbouring slots of one thread, whole cache lines of any table */
+
+typedef struct {
+    const int32_t *slots;
+    Array scores, weights;
+    double *table;
+    Py_ssize_t each, n_slots; /* each: slots of one row */
+    int moments;
+} Scatter;
+
+INLINE double score_at(const Array *scores, Py_ssize_t i)
+{
+    return scores->type == 'f' ? (double)((const float *)scores->data)[i] : ((const double *)scores->data)[i];
+}
+
+INLINE void add_slots(const Scatter *to, const int32_t *chosen, Py_ssize_t n, Py_ssize_t at, int moments)
+{
+    for (Py_ssize_t k = 0; k < n; k++) {
+        const Py_ssize_t i = at + chosen[k];
+        const double w = to->weights.data == NULL ? 1 : ((const double *)to->weights.data)[i / to->each];
+        PREFETCH(to->table + (Py_ssize_t)to->slots[at + chosen[k + AHEAD]] * moments);
+        add_row(to->table + (Py_ssize_t)to->slots[i] * moments, 1, score_at(&to->scores, i), w, moments);
+    }
+}
+
+/* Adds the slots that are one thread's share of a power of two; 0 if a slot is not in the table. */
+static int scatter(const Scatter *to, Py_ssize_t n, uint32_t share, uint32_t shares)
+{
+    int32_t chosen[AT_ONCE + AHEAD];
+    int fits = 1;
+    for (Py_ssize_t at = 0; at < n; at += AT_ONCE) {
+        const Py_ssize_t here = n - at < AT_ONCE ? n - at : AT_ONCE;
+        Py_ssize_t n_chosen = 0;
+        for (Py_ssize_t i = 0; i < here; i++) {
+            const int32_t slot = to->slots[at + i];
+            fits &= slot < to->n_slots;
+            chosen[n_chosen] = (int32_t)i;
+            n_chosen += slot >= 0 && ((uint32_t)slot / SLOTS_BESIDE & (shares - 1)) == share;
+        }
+        if (!fits)
+            return 0;
+        for (Py_ssize_t k = n_chosen; k < n_chosen + AHEAD; k++)
+            chosen[k] = n_chosen > 0 ? chosen[n_chosen - 1] : 0;
+        if (to->moments == 3)
+            add_slots(to, chosen, n_chosen, at, 3);
+        else
+            add_slots(to, chosen, n_chosen, at, 7);
+    }
+    return 1;
+}
+
+/* tally_scatter(slots, scores, weights, table, moments, each, share, shares): adds rows to the slots of a table that
+ * are one of so many shares; `each` is the number of slots of one row. */
+static PyObject *tally_scatter(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const TAKES[] = {"i", "fd", "?d", ">d", NULL};
+    Array a[4];
+    Py_ssize_t numbers[4];
+    (void)self;
+    if (!take_arrays(args, n_args, TAKES, a))
+        return NULL;
+    const int given = take_numbers(args, n_args, 4, 4, numbers);
+    const Py_ssize_t moments = numbers[0], each = numbers[1], share = numbers[2], shares = numbers[3], n = a[0].size;
+    int fits = given && (moments == 3 || moments == 7) && each > 0 && n % each == 0 && a[1].size == n &&
+               (a[2].data == NULL || a[2].size == n / each) && a[3].size % moments == 0 && shares > 0 &&
+               shares <= 1 << 16 && (shares & (shares - 1)) == 0 && share >= 0 && share < shares;
+    if (fits) {
+        const Scatter to = {a[0].data, a[1], a[2], a[3].data, each, a[3].size / moments, (int)moments};
+        Py_BEGIN_ALLOW_THREADS;
+        fits = scatter(&to, n, (uint32_t)share, (uint32_t)shares);
+        Py_END_ALLOW_THREADS;
+    }
+    drop_arrays(a, 4);
+    return fits ? Py_NewRef(Py_None) : unfit("tally_scatter");
+}
+
+/* --- every entry of a matrix -------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const double *probabilities;
+    const int32_t *labels;
+    const double *weights;
+    double *table;
+    Codes codes;
+    Py_ssize_t n, n_classes;
+} Entries;
+
+INLINE void add_entries(const Entries *entries, Py_ssize_t start, Py_ssize_t stop, int moments)
+{
+    for (Py_ssize_t i = 0; i < entries->n; i++) {
+        const int32_t label = entries->labels[i];
+        const double w = entries->weights == NULL ? 1 : entries->weights[i];
+        if (label == LEFT_OUT)
+            continue;
+        for (Py_ssize_t k = start; k < stop; k++) {
+            const double p = entries->probabilities[i * entries->n_classes + k];
+            const Py_ssize_t code = k * (entries->codes.n_bounds + 1) + code_of(p, &entries->codes);
+            add_row(entries->table + (2 * code + (k == label)) * moments, 1, p, w, moments);
+        }
+    }
+}
+
+/* tally_classwise(probabilities, labels, weights, bounds, first, table, moments, start, stop): adds the entries of the
+ * classes from start to stop to the table, by class, code and outcome. Probabilities must be in [0, 1]. */
+static PyObject *tally_classwise(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const TAKES[] = {"d", "i", "?d", "d", "?i", ">d", NULL};
+    Array a[6];
+    Py_ssize_t numbers[3];
+    (void)self;
+    if (!take_arrays(args, n_args, TAKES, a))
+        return NULL;
+    const int given = take_numbers(args, n_args, 6, 3, numbers);
+    const Py_ssize_t n = a[1].size, moments = numbers[0], n_classes = n > 0 ? a[0].size / n : 0;
+    const Codes codes = take_codes(&a[3], &a[4]);
+    const int fits = given && (moments == 3 || moments == 7) && a[0].size == n * n_classes &&
+                     (a[2].data == NULL || a[2].size == n) && codes.n_bounds > 0 &&
+                     a[5].size == n_classes * (codes.n_bounds + 1) * 2 * moments && is_within(numbers + 1, n_classes);
+    if (fits) {
+        const Entries entries = {a[0].data, a[1].data, a[2].data, a[5].data, codes, n, n_classes};
+        Py_BEGIN_ALLOW_THREADS;
+        if (moments == 3)
+            add_entries(&entries, numbers[1], numbers[2], 3);
+        else
+            add_entries(&entries, numbers[1], numbers[2], 7);
+        Py_END_ALLOW_THREADS;
+    }
+    drop_arrays(a, 6);
+    return fits ? Py_NewRef(Py_None) : unfit("tally_classwise");
+}
+
+/* --- labels ------------------------------------------------------------------------------------------------------- */
+
+/* tally_labels(labels, weights, brier, of_labels): adds w, w^2 and w^2 times the Brier score of every row to the sums
+ * of its label, of shape (3, classes). */
+static PyObject *tally_labels(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const TAKES[] = {"i", "?d", "d", ">d", NULL};
+    Array a[4];
+    (void)self;
+    if (!take_arrays(args, n_args, TAKES, a))
+        return NULL;
+    const Py_ssize_t n = a[0].size, n_classes = a[3].size / 3;
+    const int32_t *const labels = a[0].data;
+    const double *const brier = a[2].data, *const weights = a[1].data;
+    double *const wy = a[3].data, *const w2y = wy + n_classes, *const w2y_brier = w2y + n_classes;
+    int fits = a[3].size == 3 * n_classes && a[2].size == n && (weights == NULL || a[1].size == n);
+    for (Py_ssize_t i = 0; fits && i < n; i++) {
+        const double w = weights == NULL ? 1 : weights[i];
+        if (labels[i] >= n_classes) {
+            fits = 0;
+        } else if (labels[i] >= 0) {
+            wy[labels[i]] += w;
+            w2y[labels[i]] += w * w;
+            w2y_brier[labels[i]] += w * w * brier[i];
+        }
+    }
+    drop_arrays(a, 4);
+    return fits ? Py_NewRef(Py_None) : unfit("tally_labels");
+}
+
+PyMethodDef tally_methods[] = {
+    METHOD(tally_scatter),
+    METHOD(tally_classwise),
+    METHOD(tally_labels),
+    NO_MORE_METHODS,
+};
