@@ -140,12 +140,15 @@ def _blocks(rows: Rows, plan: Plan) -> Iterator[TallyRows]:
     """Yield all rows as contiguous arrays, without a copy where that is possible."""
     settings = rows.from_logits, rows.ignore_index
     most = ROWS_AT_ONCE if plan.classwise is None else max(1, ENTRIES_AT_ONCE // rows.n_classes)
-    at_once = len(rows) <= most and rows.scores.is_contiguous() and rows.scores.dtype in TYPES_OF_KERNELS
-    if at_once and rows.labels.is_contiguous():
-        yield TallyRows(rows.scores.numpy(), rows.labels.numpy(), _weights(rows.weights), *settings)
+    scores, labels = rows.scores, rows.labels
+    if scores.ndim == 3 and scores.shape[2] != 1:
+        scores = scores.movedim(1, 2)  # the classes of a row, next to each other
+    known = scores.dtype in TYPES_OF_KERNELS
+    if len(rows) <= most and known and scores.is_contiguous() and labels.is_contiguous():
+        yield TallyRows(scores.numpy(), labels.numpy(), _weights(rows.weights), *settings)
         return
     for _, (scores, labels, weights) in rows.pieces(ENTRIES_AT_ONCE):
-        scores = scores if scores.dtype in TYPES_OF_KERNELS else scores.float()
+        scores = scores if known else scores.float()
         yield TallyRows(scores.contiguous().numpy(), labels.contiguous().numpy(), _weights(weights), *settings)
 
 
