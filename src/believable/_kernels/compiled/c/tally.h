@@ -50,6 +50,8 @@ static inline int is_weight(double w)
 
 #define LOOKUP 4096 /* cells of the table that narrows the search for a code */
 
+#define ROUNDED_AWAY 2.4e-7 /* how far bounds may be from k/M, in float32 */
+
 /* How a score becomes a code: the number of bounds below it. */
 typedef struct {
     const double *bounds;
@@ -72,8 +74,11 @@ static inline Codes take_codes(const Array *bounds, const Array *first)
 INLINE Py_ssize_t code_of(double p, const Codes *codes)
 {
     const double *const bounds = codes->bounds;
-    if (codes->first == NULL) { /* a guess, at most two bounds away */
-        Py_ssize_t code = (Py_ssize_t)(p * (double)(codes->n_bounds - 1));
+    if (codes->first == NULL) {
+        const double cells = (double)(codes->n_bounds - 1), place = p * cells, window = cells * ROUNDED_AWAY;
+        Py_ssize_t code = (Py_ssize_t)place;
+        if (place - (double)code > window && place - (double)code < 1 - window)
+            return code + 1; /* too far from every bound for its rounding to matter */
         while (code < codes->n_bounds && bounds[code] < p)
             code++;
         while (code > 0 && bounds[code - 1] >= p)

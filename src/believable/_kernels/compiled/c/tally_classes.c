@@ -182,7 +182,7 @@ INLINE void add_turned_logits(double *tile, Py_ssize_t n_classes, Rest *rest, in
     }
 }
 
-WIDER static void sum_turned_logits(double *tile, Py_ssize_t n_classes, Rest *rest)
+FUSED WIDER static void sum_turned_logits(double *tile, Py_ssize_t n_classes, Rest *rest)
 {
     double farthest = 0;
     for (Py_ssize_t i = 0; i < TILE_ROWS; i++)
@@ -193,7 +193,7 @@ WIDER static void sum_turned_logits(double *tile, Py_ssize_t n_classes, Rest *re
         add_turned_logits(tile, n_classes, rest, 0);
 }
 
-WIDER static void sum_turned(const double *tile, Py_ssize_t n_classes, Rest *rest)
+FUSED WIDER static void sum_turned(const double *tile, Py_ssize_t n_classes, Rest *rest)
 {
     for (Py_ssize_t k = 0; k < n_classes; k++) {
         const double *const x = tile + k * TILE_ROWS, number = (double)k;
@@ -310,7 +310,7 @@ INLINE void add_row_of_logits(double *row, Py_ssize_t padded, double top, double
 }
 
 /* The same as sum_turned_logits for one row. */
-WIDER static void sum_row_of_logits(double *row, Py_ssize_t n, Py_ssize_t padded, Rest *rest, Py_ssize_t at)
+FUSED WIDER static void sum_row_of_logits(double *row, Py_ssize_t n, Py_ssize_t padded, Rest *rest, Py_ssize_t at)
 {
     Lanes sums;
     const double top = rest->top[at], arg = rest->arg[at];
@@ -321,19 +321,24 @@ WIDER static void sum_row_of_logits(double *row, Py_ssize_t n, Py_ssize_t padded
     keep_lanes(&sums, rest, at);
 }
 
-WIDER static void sum_row(const double *row, Py_ssize_t padded, Rest *rest, Py_ssize_t at)
+FUSED WIDER static void add_row_of_probabilities(const double *row, Py_ssize_t padded, Lanes *sums)
 {
     Lanes lanes = {0};
-    const double arg = rest->arg[at];
-    double number[LANES];
-    for (int j = 0; j < LANES; j++)
-        number[j] = j;
     for (Py_ssize_t k = 0; k < padded; k += LANES)
-        for (int j = 0; j < LANES; j++) {
-            ADD_PROBABILITY(lanes., j, number[j] == arg ? 0 : row[k + j]);
-            number[j] += LANES;
-        }
-    keep_lanes(&lanes, rest, at);
+        for (int j = 0; j < LANES; j++)
+            ADD_PROBABILITY(lanes., j, row[k + j]);
+    *sums = lanes;
+}
+
+/* The same as sum_turned for one row. */
+static void sum_row(double *row, Py_ssize_t padded, Rest *rest, Py_ssize_t at)
+{
+    Lanes sums;
+    double *const top = row + (Py_ssize_t)rest->arg[at];
+    *top = 0;
+    add_row_of_probabilities(row, padded, &sums);
+    *top = rest->top[at];
+    keep_lanes(&sums, rest, at);
 }
 
 static void read_row(Job *job, Py_ssize_t row, Py_ssize_t at)
@@ -372,7 +377,7 @@ static void read_tile(Job *job, Py_ssize_t start, Py_ssize_t n)
 
 /* --- what a row adds ---------------------------------------------------------------------------------------------- */
 
-WIDER static void finish_logits(const Rest *rest, Terms *terms)
+FUSED WIDER static void finish_logits(const Rest *rest, Terms *terms)
 {
     for (Py_ssize_t i = 0; i < TILE_ROWS; i++) {
         const double others = rest->p[i], sum = 1 + others, lost = others - (sum - 1), per_sum = 1 / sum;
@@ -392,7 +397,7 @@ WIDER static void finish_logits(const Rest *rest, Terms *terms)
     }
 }
 
-WIDER static void finish_probabilities(const Rest *rest, Terms *terms)
+FUSED WIDER static void finish_probabilities(const Rest *rest, Terms *terms)
 {
     for (Py_ssize_t i = 0; i < TILE_ROWS; i++) {
         const double top = rest->top[i], log_top = logarithm_of_normal(top > TINY ? top : TINY, 0, 0);
@@ -456,7 +461,7 @@ static int take_terms(Job *job, Py_ssize_t n)
 }
 
 /* Adds the rows of a tile to the sums. */
-WIDER static void sum_rows(Terms *terms, double *sums)
+FUSED WIDER static void sum_rows(Terms *terms, double *sums)
 {
     double lane[N_TALLY_SUMS][LANES] = {{0}};
     for (Py_ssize_t start = 0; start < TILE_ROWS; start += LANES)
@@ -502,7 +507,7 @@ WIDER static void sum_rows(Terms *terms, double *sums)
 
 /* --- sums by class ------------------------------------------------------------------------------------------------ */
 
-WIDER static void add_turned_classes(const double *tile, Py_ssize_t n_classes, const Terms *terms, double *wp,
+FUSED WIDER static void add_turned_classes(const double *tile, Py_ssize_t n_classes, const Terms *terms, double *wp,
                                      double *wpp)
 {
     double once[TILE_ROWS], twice[TILE_ROWS];
@@ -527,7 +532,7 @@ WIDER static void add_turned_classes(const double *tile, Py_ssize_t n_classes, c
 #define TOGETHER_ROWS 4
 
 /* Adds four rows at once, so that the sums are read and written less often. */
-WIDER static void add_four_rows(const double *const *e, const double *once, const double *twice, Py_ssize_t n,
+FUSED WIDER static void add_four_rows(const double *const *e, const double *once, const double *twice, Py_ssize_t n,
                                 double *restrict wp, double *restrict wpp)
 {
     const double *const a = e[0], *const b = e[1], *const c = e[2], *const d = e[3];
@@ -538,7 +543,7 @@ WIDER static void add_four_rows(const double *const *e, const double *once, cons
     }
 }
 
-WIDER static void add_one_row(const double *e, double once, double twice, Py_ssize_t n, double *restrict wp,
+FUSED WIDER static void add_one_row(const double *e, double once, double twice, Py_ssize_t n, double *restrict wp,
                               double *restrict wpp)
 {
     for (Py_ssize_t k = 0; k < n; k++) {
