@@ -81,8 +81,8 @@ def fits(tally: Tally, rows: Rows) -> bool:
     """Return whether the kernels can count these rows."""
     return (
         backend == "compiled"
-        and rows.scores.device.type == "cpu"
-        and tally.sums.device.type == "cpu"
+        and rows.scores.is_cpu
+        and tally.sums.is_cpu
         and tally.layout.dtype == rows.dtype
         and plan_of(tally.layout) is not None
     )
@@ -93,6 +93,8 @@ def add_rows(tally: Tally, rows: Rows) -> bool:
     plan = plan_of(tally.layout)
     if plan is None:
         raise ValueError("the kernels cannot count this layout")
+    if not len(rows):
+        return True
     found: Iterable[Found | None]
     if plan.classwise is None or rows.scores.numel() <= ENTRIES_AT_ONCE:
         found = [_found(block, rows, plan) for block in _blocks(rows, plan)]
