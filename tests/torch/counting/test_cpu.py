@@ -18,7 +18,7 @@ from believable.torch import CalibrationMeter
 from believable.torch.counting import cpu, reference
 from believable.torch.counting.rows import rows_of
 from believable.torch.counting.state import count
-from believable.torch.counting.tally import TALLY_SUM_NAMES, Tally
+from believable.torch.counting.tally import DEFAULT_NOTIONS, TALLY_SUM_NAMES, Tally
 
 pytestmark = pytest.mark.skipif(backend == "numpy", reason="the compiled kernels are not in use")
 
@@ -86,8 +86,9 @@ def assert_same(fast, plain):
 
 
 def compare(*tensors, from_logits=False, ignore_index=None, **choices):
-    """Count the same rows both ways."""
+    """Count the same rows both ways, as a meter does by default."""
     rows = rows_of(*tensors, from_logits=from_logits, ignore_index=ignore_index)
+    choices = {"notions": DEFAULT_NOTIONS[rows.kind]} | choices
     plain, fast = tallies(rows, **choices)
     assert_same(fast, plain)
     return fast
@@ -139,7 +140,9 @@ def test_logits_on_edges():
         assert np.array_equal(found.n, cells.n)
 
 
-@pytest.mark.parametrize("kind", [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float32])
+@pytest.mark.parametrize(
+    "kind", [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float32]
+)
 def test_labels_of_every_type(kind):
     """Labels of one event and of classes."""
     p, y = event(300)
@@ -294,7 +297,9 @@ def test_a_tally_with_weights_takes_rows_without():
 def test_no_rows():
     """An empty batch adds nothing."""
     for scores, from_logits in ((torch.zeros(0), False), (torch.zeros(0, 3), True), (torch.zeros(2, 3, 0), True)):
-        rows = rows_of(scores, torch.zeros((*scores.shape[:1], *scores.shape[2:]), dtype=torch.long), from_logits=from_logits)
+        rows = rows_of(
+            scores, torch.zeros((*scores.shape[:1], *scores.shape[2:]), dtype=torch.long), from_logits=from_logits
+        )
         plain, fast = tallies(rows)
         assert_same(fast, plain)
         assert not fast.sums.any()
@@ -420,4 +425,6 @@ def test_any_logits(data):
     z = data.draw(st.lists(st.integers(-40, 40), min_size=n * k, max_size=n * k))
     y = data.draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n))
     views = (*EVERY_NOTION, View("rth", k, r=2), View("top_r", k, r=2))
-    compare(torch.tensor(z).reshape(n, k) / 2, torch.tensor(y), from_logits=True, notions=views, cells=12, spacing="uniform")
+    compare(
+        torch.tensor(z).reshape(n, k) / 2, torch.tensor(y), from_logits=True, notions=views, cells=12, spacing="uniform"
+    )

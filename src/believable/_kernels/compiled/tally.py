@@ -180,6 +180,4 @@ def _scatter(slots: Array, scores: Floats, weights: Float64s | None, table: Floa
         c.tally_scatter(*here, 0, 1)
         return
     shares = 1 << (min(n_threads(), slots.size // SLOTS_PER_THREAD).bit_length() - 1)
-    in_parts(
-        lambda share, start, stop: c.tally_scatter(*here, share, shares), [(k, k + 1) for k in range(shares)]
-    )
+    in_parts(lambda share, start, stop: c.tally_scatter(*here, share, shares), [(k, k + 1) for k in range(shares)])

@@ -5,7 +5,7 @@ A pass checks the rows that it reads. What it found is added to the tally only i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -95,17 +95,17 @@ def add_rows(tally: Tally, rows: Rows) -> bool:
         raise ValueError("the kernels cannot count this layout")
     if not len(rows):
         return True
-    found: Iterable[Found | None]
-    if plan.classwise is None or rows.scores.numel() <= ENTRIES_AT_ONCE:
-        found = [_found(block, rows, plan) for block in _blocks(rows, plan)]
-    else:  # the probabilities of all blocks would take too much memory: the blocks are read twice
-        found = (_found(block, rows, plan) for block in _blocks(rows, plan))
-    if any(one is None for one in found):
-        return False
-    if not isinstance(found, list):
-        found = (_found(block, rows, plan) for block in _blocks(rows, plan))
-    for one in found:
-        _add(tally, plan, one)
+    # The probabilities of every block would take too much memory; those blocks are passed over twice.
+    keeps = plan.classwise is None or rows.scores.numel() <= ENTRIES_AT_ONCE
+    kept: list[Found] = []
+    for found in _passes(rows, plan):
+        if found is None:
+            return False
+        if keeps:
+            kept.append(found)
+    for found in kept if keeps else _passes(rows, plan):
+        if found is not None:
+            _add(tally, plan, found)
     return True
 
 
@@ -161,10 +161,13 @@ def _weights(weights: Tensor | None) -> Float64s | None:
 # --- two steps: find, then add ----------------------------------------------------------------------------------------
 
 
-def _found(block: TallyRows, rows: Rows, plan: Plan) -> Found | None:
-    if plan.grids:
-        return tally_event(block, plan.grids)
-    return tally_classes(block, rows.n_classes, plan.views, rows.tolerance, plan.classwise is not None)
+def _passes(rows: Rows, plan: Plan) -> Iterator[Found | None]:
+    """Yield what a pass over each block found; None if a row is invalid."""
+    for block in _blocks(rows, plan):
+        if plan.grids:
+            yield tally_event(block, plan.grids)
+        else:
+            yield tally_classes(block, rows.n_classes, plan.views, rows.tolerance, plan.classwise is not None)
 
 
 def _add(tally: Tally, plan: Plan, found: Found) -> None:
