@@ -9,7 +9,7 @@
 
 #define TILE_ROWS 64
 #define TILE 8192      /* about this many entries */
-#define FEW_CLASSES 32 /* tiles of no more classes are turned */
+#define FEW_CLASSES 64 /* tiles of no more classes are turned */
 #define LANES 8
 #define MOST_VIEWS 16
 #define TINY 2.2250738585072014e-308 /* 0 log 0 is 0: whatever the logarithm is, as long as it is finite */
@@ -151,12 +151,17 @@ INLINE double exponential_below(double x, int near)
         INTO log_squares[I] += p_log_ * log_;                                                                          \
     } while (0)
 
+typedef struct {
+    double p[LANES], squares[LANES], cubes[LANES], tilts[LANES], p_log[LANES], log_squares[LANES], ties[LANES];
+} Lanes;
+
 /* The largest entry of each row of a turned tile, the first class that has it, and the least entry. */
 WIDER static void find_turned(const double *tile, Py_ssize_t n_classes, Rest *rest)
 {
-    memset(rest, 0, sizeof *rest);
     memcpy(rest->top, tile, sizeof rest->top);
     memcpy(rest->low, tile, sizeof rest->low);
+    memset(rest->arg, 0, sizeof rest->arg);
+    memset(rest->finite, 0, sizeof rest->finite);
     for (Py_ssize_t k = 0; k < n_classes; k++) {
         const double *x = tile + k * TILE_ROWS, number = (double)k;
         for (Py_ssize_t i = 0; i < TILE_ROWS; i++) {
@@ -168,17 +173,36 @@ WIDER static void find_turned(const double *tile, Py_ssize_t n_classes, Rest *re
     }
 }
 
+/* Sums over the classes of a turned tile are of LANES rows at a time, so that they stay in registers. */
+INLINE void keep_turned(const Lanes *lanes, Rest *rest, Py_ssize_t start)
+{
+    memcpy(rest->p + start, lanes->p, sizeof lanes->p);
+    memcpy(rest->squares + start, lanes->squares, sizeof lanes->squares);
+    memcpy(rest->cubes + start, lanes->cubes, sizeof lanes->cubes);
+    memcpy(rest->tilts + start, lanes->tilts, sizeof lanes->tilts);
+    memcpy(rest->p_log + start, lanes->p_log, sizeof lanes->p_log);
+    memcpy(rest->log_squares + start, lanes->log_squares, sizeof lanes->log_squares);
+    memcpy(rest->ties + start, lanes->ties, sizeof lanes->ties);
+}
+
 INLINE void add_turned_logits(double *tile, Py_ssize_t n_classes, Rest *rest, int near)
 {
-    for (Py_ssize_t k = 0; k < n_classes; k++) {
-        double *const x = tile + k * TILE_ROWS, number = (double)k;
-        for (Py_ssize_t i = 0; i < TILE_ROWS; i++) {
-            const double behind = x[i] - rest->top[i], d = behind > FARTHEST ? behind : FARTHEST;
-            const double e = exponential_below(d, near);
-            x[i] = e;
-            rest->ties[i] += e > NEARLY_ONE ? 1 : 0;
-            ADD_LOGIT(rest->, i, number == rest->arg[i] ? 0 : e, d);
+    for (Py_ssize_t start = 0; start < TILE_ROWS; start += LANES) {
+        Lanes lanes = {0};
+        double top[LANES], arg[LANES];
+        memcpy(top, rest->top + start, sizeof top);
+        memcpy(arg, rest->arg + start, sizeof arg);
+        for (Py_ssize_t k = 0; k < n_classes; k++) {
+            double *const x = tile + k * TILE_ROWS + start, number = (double)k;
+            for (int j = 0; j < LANES; j++) {
+                const double behind = x[j] - top[j], d = behind > FARTHEST ? behind : FARTHEST;
+                const double e = exponential_below(d, near);
+                x[j] = e;
+                lanes.ties[j] += e > NEARLY_ONE ? 1 : 0;
+                ADD_LOGIT(lanes., j, number == arg[j] ? 0 : e, d);
+            }
         }
+        keep_turned(&lanes, rest, start);
     }
 }
 
@@ -193,13 +217,25 @@ FUSED WIDER static void sum_turned_logits(double *tile, Py_ssize_t n_classes, Re
         add_turned_logits(tile, n_classes, rest, 0);
 }
 
-FUSED WIDER static void sum_turned(const double *tile, Py_ssize_t n_classes, Rest *rest)
+FUSED WIDER static void add_turned_probabilities(const double *tile, Py_ssize_t n_classes, Rest *rest)
 {
-    for (Py_ssize_t k = 0; k < n_classes; k++) {
-        const double *const x = tile + k * TILE_ROWS, number = (double)k;
-        for (Py_ssize_t i = 0; i < TILE_ROWS; i++)
-            ADD_PROBABILITY(rest->, i, number == rest->arg[i] ? 0 : x[i]);
+    for (Py_ssize_t start = 0; start < TILE_ROWS; start += LANES) {
+        Lanes lanes = {0};
+        for (Py_ssize_t k = 0; k < n_classes; k++)
+            for (int j = 0; j < LANES; j++)
+                ADD_PROBABILITY(lanes., j, tile[k * TILE_ROWS + start + j]);
+        keep_turned(&lanes, rest, start);
     }
+}
+
+/* The largest entries are 0 meanwhile. */
+static void sum_turned(double *tile, Py_ssize_t n_classes, Rest *rest)
+{
+    for (Py_ssize_t i = 0; i < TILE_ROWS; i++)
+        tile[(Py_ssize_t)rest->arg[i] * TILE_ROWS + i] = 0;
+    add_turned_probabilities(tile, n_classes, rest);
+    for (Py_ssize_t i = 0; i < TILE_ROWS; i++)
+        tile[(Py_ssize_t)rest->arg[i] * TILE_ROWS + i] = rest->top[i];
 }
 
 static double total(const double *lanes)
@@ -279,10 +315,6 @@ FIND(find_doubles, double, first_double_at_least)
 
 COPY(copy_floats, float)
 COPY(copy_doubles, double)
-
-typedef struct {
-    double p[LANES], squares[LANES], cubes[LANES], tilts[LANES], p_log[LANES], log_squares[LANES], ties[LANES];
-} Lanes;
 
 static void keep_lanes(const Lanes *lanes, Rest *rest, Py_ssize_t at)
 {
@@ -512,8 +544,9 @@ FUSED WIDER static void add_turned_classes(const double *tile, Py_ssize_t n_clas
 {
     double once[TILE_ROWS], twice[TILE_ROWS];
     for (Py_ssize_t i = 0; i < TILE_ROWS; i++) {
-        once[i] = terms->w[i] / terms->sum[i];
-        twice[i] = once[i] / terms->sum[i];
+        const double per_sum = 1 / terms->sum[i];
+        once[i] = terms->w[i] * per_sum;
+        twice[i] = once[i] * per_sum;
     }
     for (Py_ssize_t k = 0; k < n_classes; k++) {
         const double *const e = tile + k * TILE_ROWS;
