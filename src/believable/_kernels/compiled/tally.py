@@ -14,7 +14,8 @@ from believable._kernels.partition import PassGrid
 from believable._kernels.twins import c
 from believable._types import Array, Float64s, Floats
 
-N_TALLY_SUMS, N_EVENT_SUMS = 23, 26  # as in tally.h and tally_event.c; those of an event end with wp, wpp and wy
+N_TALLY_SUMS = 23  # as in tally.h; then come wp, wpp and wy for an event, wp and wpp of each class for classes
+N_EVENT_SUMS = N_TALLY_SUMS + 3
 CONFIDENCE, TOP_LABEL, BINARY, RTH, WITHIN_TOP_R, TOP_R = range(6)  # as in tally_classes.c
 LOOKUP_CELLS = 4096  # as in tally.h
 MOST_SLOTS = 1 << 31  # slots of a table are numbered in 32 bits
@@ -78,9 +79,7 @@ class EventFound(NamedTuple):
 
     def add_to(self, sums: Float64s, by_class: Float64s, table: Float64s) -> None:
         """Add it to a tally."""
-        total = self.parts[0] if len(self.parts) == 1 else self.parts.sum(axis=0)
-        sums += total[:N_TALLY_SUMS]
-        by_class[:3, 0] += total[N_TALLY_SUMS:]
+        c.tally_sums(self.parts, sums, by_class, len(self.parts))
         _scatter(self.slots, self.probabilities, self.rows.weights, table, 1)
 
 
@@ -107,7 +106,6 @@ class ClassesFound(NamedTuple):
 
     rows: TallyRows
     parts: Float64s
-    of_classes: Float64s
     labels: Array
     brier: Float64s
     pairs: list[tuple[Array, Float64s]]
@@ -115,16 +113,14 @@ class ClassesFound(NamedTuple):
 
     def add_to(self, sums: Float64s, by_class: Float64s, tables: list[Float64s]) -> None:
         """Add it to a tally, with a table for each view."""
-        several = len(self.parts) > 1
-        sums += self.parts.sum(axis=0) if several else self.parts[0]
-        by_class[:2] += self.of_classes.sum(axis=0) if several else self.of_classes[0]
-        c.tally_labels(self.labels, self.rows.weights, self.brier, by_class[2:])
+        c.tally_sums(self.parts, sums, by_class, len(self.parts))
+        c.tally_labels(self.labels, self.rows.weights, self.brier, by_class)
         for (slots, scores), table in zip(self.pairs, tables, strict=True):
             _scatter(slots, scores, self.rows.weights, table, slots.size // self.labels.size)
 
     def add_entries(self, table: Float64s, codes: Codes) -> None:
         """Add every entry to the table of a class-wise view; each thread adds those of some classes."""
-        n, n_classes = self.labels.size, self.of_classes.shape[2]
+        n, n_classes = self.labels.size, table.shape[0] // (len(codes.bounds) + 1)
         here = (self.probabilities, self.labels, self.rows.weights, *codes, table, table.shape[2])
         in_parts(
             lambda part, start, stop: c.tally_classwise(*here, start, stop),
@@ -143,8 +139,7 @@ def tally_classes(
     n_parts = -(-n // each)
     found = ClassesFound(
         rows,
-        np.zeros((n_parts, N_TALLY_SUMS)),
-        np.zeros((n_parts, 2, n_classes)),
+        np.zeros((n_parts, N_TALLY_SUMS + 2 * n_classes)),
         np.empty(n, np.int32),
         np.empty(n),
         [_room(n, view) for view in views],
@@ -156,7 +151,7 @@ def tally_classes(
         for (slots, scores), view in zip(found.pairs, views, strict=True)
         for argument in (slots, scores, *view.codes, view.notion, view.r)
     ]
-    results = (found.parts, found.of_classes, found.labels, found.brier, found.probabilities)
+    results = (found.parts, found.labels, found.brier, found.probabilities)
     valid = in_parts(
         lambda part, first, last: c.tally_classes(*rows[:3], *results, *numbers, first, last, *of_views),
         ranges(n_parts, 1),

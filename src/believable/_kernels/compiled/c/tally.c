@@ -138,10 +138,36 @@ static PyObject *tally_classwise(PyObject *self, PyObject *const *args, Py_ssize
     return fits ? Py_NewRef(Py_None) : unfit("tally_classwise");
 }
 
-/* --- labels ------------------------------------------------------------------------------------------------------- */
+/* --- sums --------------------------------------------------------------------------------------------------------- */
 
-/* tally_labels(labels, weights, brier, of_labels): adds w, w^2 and w^2 times the Brier score of every row to the sums
- * of its label, of shape (3, classes). */
+/* tally_sums(parts, sums, by_class, n_parts): adds the sums of parts of rows, in their order: the first to `sums`, the
+ * others to the front of `by_class`. */
+static PyObject *tally_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const TAKES[] = {"d", ">d", ">d", NULL};
+    Array a[3];
+    Py_ssize_t n_parts;
+    (void)self;
+    if (!take_arrays(args, n_args, TAKES, a))
+        return NULL;
+    const int given = take_numbers(args, n_args, 3, 1, &n_parts);
+    const Py_ssize_t width = n_parts > 0 ? a[0].size / n_parts : 0, n_others = width - N_TALLY_SUMS;
+    double *const sums = a[1].data, *const by_class = a[2].data;
+    const int fits = given && n_parts > 0 && a[0].size == n_parts * width && a[1].size == N_TALLY_SUMS &&
+                     n_others >= 0 && n_others <= a[2].size;
+    for (Py_ssize_t part = 0; fits && part < n_parts; part++) {
+        const double *const from = (const double *)a[0].data + part * width;
+        for (Py_ssize_t k = 0; k < N_TALLY_SUMS; k++)
+            sums[k] += from[k];
+        for (Py_ssize_t k = 0; k < n_others; k++)
+            by_class[k] += from[N_TALLY_SUMS + k];
+    }
+    drop_arrays(a, 3);
+    return fits ? Py_NewRef(Py_None) : unfit("tally_sums");
+}
+
+/* tally_labels(labels, weights, brier, by_class): adds w, w^2 and w^2 times the Brier score of every row to the last
+ * three sums of its label, of shape (5, classes). */
 static PyObject *tally_labels(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"i", "?d", "d", ">d", NULL};
@@ -149,11 +175,11 @@ static PyObject *tally_labels(PyObject *self, PyObject *const *args, Py_ssize_t 
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const Py_ssize_t n = a[0].size, n_classes = a[3].size / 3;
+    const Py_ssize_t n = a[0].size, n_classes = a[3].size / 5;
     const int32_t *const labels = a[0].data;
     const double *const brier = a[2].data, *const weights = a[1].data;
-    double *const wy = a[3].data, *const w2y = wy + n_classes, *const w2y_brier = w2y + n_classes;
-    int fits = a[3].size == 3 * n_classes && a[2].size == n && (weights == NULL || a[1].size == n);
+    double *const wy = (double *)a[3].data + 2 * n_classes, *const w2y = wy + n_classes, *const w2y_brier = w2y + n_classes;
+    int fits = a[3].size == 5 * n_classes && a[2].size == n && (weights == NULL || a[1].size == n);
     for (Py_ssize_t i = 0; fits && i < n; i++) {
         const double w = weights == NULL ? 1 : weights[i];
         if (labels[i] >= n_classes) {
@@ -171,6 +197,7 @@ static PyObject *tally_labels(PyObject *self, PyObject *const *args, Py_ssize_t 
 PyMethodDef tally_methods[] = {
     METHOD(tally_scatter),
     METHOD(tally_classwise),
+    METHOD(tally_sums),
     METHOD(tally_labels),
     NO_MORE_METHODS,
 };

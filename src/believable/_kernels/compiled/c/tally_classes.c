@@ -687,9 +687,10 @@ static void write_slot(Job *job, const View *view, Py_ssize_t i, Py_ssize_t at)
 /* --- a range of rows ---------------------------------------------------------------------------------------------- */
 
 /* Adds the sums of the rows from start to stop; 0 if a row is invalid. */
-static int run(Job *job, Py_ssize_t start, Py_ssize_t stop, double *sums, double *by_class)
+static int run(Job *job, Py_ssize_t start, Py_ssize_t stop, double *sums)
 {
     const Py_ssize_t n_classes = job->n_classes;
+    double *const wp = sums + N_TALLY_SUMS, *const wpp = wp + n_classes;
     for (Py_ssize_t at = start; at < stop; at += job->tile_rows) {
         const Py_ssize_t n = stop - at < job->tile_rows ? stop - at : job->tile_rows;
         if (!take_labels(job, at, n))
@@ -699,7 +700,7 @@ static int run(Job *job, Py_ssize_t start, Py_ssize_t stop, double *sums, double
             return 0;
         sum_rows(&job->terms, sums);
         memcpy(job->brier + at, job->terms.brier, (size_t)n * sizeof(double));
-        add_classes(job, n, by_class, by_class + n_classes);
+        add_classes(job, n, wp, wpp);
         for (Py_ssize_t v = 0; v < job->n_views; v++)
             for (Py_ssize_t i = 0; i < n; i++)
                 write_slot(job, &job->views[v], i, at + i);
@@ -741,15 +742,15 @@ static int prepare(Job *job)
     return job->tile != NULL;
 }
 
-/* tally_classes(scores, labels, weights, sums, by_class, labels_out, brier, probabilities, tolerance, from_logits,
- * is_ignoring, ignored, each, first, last, slots, scores, bounds, first, notion, r, slots, ...): adds the sums of the
- * parts from first to last, of `each` rows, to `sums` (parts, N_TALLY_SUMS) and `by_class` (parts, 2, classes), and
- * writes what the rows add to tables. Returns whether every row is valid; if not, the results are meaningless. */
+/* tally_classes(scores, labels, weights, sums, labels_out, brier, probabilities, tolerance, from_logits, is_ignoring,
+ * ignored, each, first, last, slots, scores, bounds, first, notion, r, slots, ...): adds the sums of the parts from
+ * first to last, of `each` rows, to `sums` (parts, N_TALLY_SUMS + 2 classes), which end with wp and wpp, and writes what
+ * the rows add to tables. Returns whether every row is valid; if not, the results are meaningless. */
 static PyObject *tally_classes(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
-    static const char *const TAKES[] = {"fd", "bBhHiIq", "?d", ">d", ">d", ">i", ">d", "?>d", NULL};
+    static const char *const TAKES[] = {"fd", "bBhHiIq", "?d", ">d", ">i", ">d", "?>d", NULL};
     static const char *const OF_VIEW[] = {">i", ">d", "d", "?i", NULL};
-    enum { N_ARRAYS = 8, N_FIXED = 15, PER_VIEW = 6, ARRAYS_PER_VIEW = 4 };
+    enum { N_ARRAYS = 7, N_FIXED = 14, PER_VIEW = 6, ARRAYS_PER_VIEW = 4 };
     Array a[N_ARRAYS], of_views[ARRAYS_PER_VIEW * MOST_VIEWS];
     Py_ssize_t numbers[6], taken = 0;
     (void)self;
@@ -765,9 +766,9 @@ static PyObject *tally_classes(PyObject *self, PyObject *const *args, Py_ssize_t
     const Py_ssize_t n = a[1].size, each = numbers[3], first = numbers[4], last = numbers[5];
     const Py_ssize_t n_classes = n > 0 ? a[0].size / n : 0, n_parts = n > 0 && each > 0 ? (n - 1) / each + 1 : 0;
     int fits = given && n_classes >= 2 && n_classes <= INT32_MAX && a[0].size == n * n_classes &&
-               (a[2].data == NULL || a[2].size == n) && a[3].size == n_parts * N_TALLY_SUMS &&
-               a[4].size == n_parts * 2 * n_classes && a[5].size == n && a[6].size == n &&
-               (a[7].data == NULL || a[7].size == a[0].size) && is_within(numbers + 4, n_parts);
+               (a[2].data == NULL || a[2].size == n) && a[3].size == n_parts * (N_TALLY_SUMS + 2 * n_classes) &&
+               a[4].size == n && a[5].size == n && (a[6].data == NULL || a[6].size == a[0].size) &&
+               is_within(numbers + 4, n_parts);
     Job *const job = calloc(1, sizeof *job);
     if (job == NULL)
         PyErr_NoMemory();
@@ -783,7 +784,7 @@ static PyObject *tally_classes(PyObject *self, PyObject *const *args, Py_ssize_t
         unfit("tally_classes");
     } else {
         job->rows = given_rows(a, numbers), job->n_classes = n_classes, job->tolerance = tolerance;
-        job->labels = a[5].data, job->brier = a[6].data, job->probabilities = a[7].data, job->n_views = n_views;
+        job->labels = a[4].data, job->brier = a[5].data, job->probabilities = a[6].data, job->n_views = n_views;
         if (!prepare(job)) {
             PyErr_NoMemory();
         } else {
@@ -791,7 +792,7 @@ static PyObject *tally_classes(PyObject *self, PyObject *const *args, Py_ssize_t
             Py_BEGIN_ALLOW_THREADS;
             for (Py_ssize_t part = first; part < last && valid; part++)
                 valid = run(job, part * each, n - part * each < each ? n : (part + 1) * each,
-                            (double *)a[3].data + part * N_TALLY_SUMS, (double *)a[4].data + part * 2 * n_classes);
+                            (double *)a[3].data + part * (N_TALLY_SUMS + 2 * n_classes));
             Py_END_ALLOW_THREADS;
             result = PyBool_FromLong(valid);
             free(job->tile);
