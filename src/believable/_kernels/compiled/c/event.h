@@ -137,6 +137,23 @@ INLINE int32_t capped(int32_t cell, int32_t last)
     return (uint32_t)cell < (uint32_t)last ? cell : last;
 }
 
+/* Writes the rows to look at again; there are few, so several are passed over at once. */
+static Py_ssize_t find_open(const int32_t *look, Py_ssize_t n, int32_t *open)
+{
+    enum { SEVERAL = 8 };
+    Py_ssize_t n_open = 0;
+    for (Py_ssize_t start = 0; start < n; start += SEVERAL) {
+        uint64_t any[SEVERAL / 2];
+        memcpy(any, look + start, sizeof any);
+        if ((any[0] | any[1] | any[2] | any[3]) == 0)
+            continue;
+        for (Py_ssize_t i = start; i < n && i < start + SEVERAL; i++)
+            if (look[i])
+                open[n_open++] = (int32_t)i;
+    }
+    return n_open;
+}
+
 /* Finds the number of inner edges below each score, by the rules of `uniform_floor` and `logit_floor`; with `apart`, 0
  * and 1 have their own cells, before and after the others. */
 static void place(Block *block, Py_ssize_t n, const Grid *grid, char type, int apart)
@@ -151,11 +168,7 @@ static void place(Block *block, Py_ssize_t n, const Grid *grid, char type, int a
         place_logit(block, n, per_unit, grid->reach * per_unit + window, 2 * window, high);
     }
     int32_t open[ROWS];
-    Py_ssize_t n_open = 0;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        open[n_open] = (int32_t)i;
-        n_open += block->look[i];
-    }
+    const Py_ssize_t n_open = find_open(block->look, n, open);
     for (Py_ssize_t at = 0; at < n_open; at++) {
         const Py_ssize_t i = open[at];
         const double p = block->p[i];

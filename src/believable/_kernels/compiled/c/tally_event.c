@@ -15,19 +15,20 @@ typedef struct {
     double *probabilities; /* by row, if scores are logits */
 } Pass;
 
-/* Gives the rows of a block that are left out, or that pad it, weight 0, and a score and label that change nothing;
- * returns how many rows are counted. */
-static Py_ssize_t leave_out(const GivenRows *rows, Block *block, Py_ssize_t at, Py_ssize_t n, int32_t *counted)
+/* Gives the rows of a block that are left out weight 0, and a score and label that change nothing; returns how many
+ * rows are counted, or -1 if a weight is invalid. */
+static Py_ssize_t leave_out(const GivenRows *rows, Block *block, Py_ssize_t at, Py_ssize_t n)
 {
     Py_ssize_t n_counted = 0;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        const int ignored = rows->is_ignoring && label_of(&rows->labels, at + i) == rows->ignored;
-        counted[i] = !ignored && block->w[i] != 0;
-        n_counted += counted[i];
-        if (!counted[i])
+    int valid = 1;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (block->w[i] == 0 || (rows->is_ignoring && label_of(&rows->labels, at + i) == rows->ignored)) {
             block->p[i] = 0.5, block->y[i] = 0, block->w[i] = 0;
-    }
-    return n_counted;
+        } else {
+            valid &= is_weight(block->w[i]);
+            n_counted++;
+        }
+    return valid ? n_counted : -1;
 }
 
 /* Whether what is counted is valid. */
@@ -39,14 +40,6 @@ WIDER static int is_valid(const Block *block, Py_ssize_t n, double low, double h
         bad += (p >= low ? 0 : 1) + (p <= high ? 0 : 1) + (y >= 0 ? 0 : 1) + (y <= 1 ? 0 : 1);
     }
     return bad == 0;
-}
-
-static int are_weights(const Block *block, Py_ssize_t n, const int32_t *counted)
-{
-    int fits = 1;
-    for (Py_ssize_t i = 0; i < n; i++)
-        fits &= !counted[i] || is_weight(block->w[i]);
-    return fits;
 }
 
 /* Finite for every logit, unlike 1 / (1 + exp(-z)). */
@@ -73,17 +66,27 @@ static void add_block(const Block *block, Py_ssize_t n, Py_ssize_t n_counted, do
     into[EVENT_WPP] += sums[DEVIATION] + sums[WP] / sums[W] * sums[WP];
 }
 
-static void write_slots(const Pass *pass, Block *block, Py_ssize_t at, Py_ssize_t n, const int32_t *counted)
+WIDER static void add_cells(Block *block, Py_ssize_t n)
+{
+    for (Py_ssize_t i = 0; i < n; i++)
+        block->code[i] += block->cell[i] + 1;
+}
+
+WIDER static void slots_of(const Block *block, Py_ssize_t n, int32_t *slots)
+{
+    for (Py_ssize_t i = 0; i < n; i++)
+        slots[i] = 2 * block->code[i] + (int32_t)block->y[i];
+}
+
+static void write_slots(const Pass *pass, Block *block, Py_ssize_t at, Py_ssize_t n)
 {
     const char type = pass->probabilities != NULL ? 'd' : pass->rows.scores.type;
     memset(block->code, 0, sizeof block->code);
     for (Py_ssize_t grid = 0; grid < pass->n_grids; grid++) {
         place(block, n, &pass->grids[grid], type, 1);
-        for (Py_ssize_t i = 0; i < n; i++)
-            block->code[i] += block->cell[i] + 1;
+        add_cells(block, n);
     }
-    for (Py_ssize_t i = 0; i < n; i++)
-        pass->slots[at + i] = counted[i] ? 2 * block->code[i] + (int32_t)block->y[i] : LEFT_OUT;
+    slots_of(block, n, pass->slots + at);
 }
 
 /* Adds the sums of a range of rows to `into`; returns 0 if a row is invalid. */
@@ -91,21 +94,20 @@ static int run(const Pass *pass, Py_ssize_t start, Py_ssize_t stop, double *into
 {
     Block block;
     const GivenRows *const rows = &pass->rows;
+    const int may_leave_out = rows->weights.data != NULL || rows->is_ignoring;
     const double low = rows->from_logits ? -LARGEST_DOUBLE : 0, high = rows->from_logits ? LARGEST_DOUBLE : 1;
-    int32_t counted[ROWS];
     memset(&block, 0, sizeof block);
     for (Py_ssize_t at = start; at < stop; at += ROWS) {
         const Py_ssize_t n = stop - at < ROWS ? stop - at : ROWS, n_lanes = filled(n);
-        Py_ssize_t n_counted = n;
         widen(&rows->scores, at, n, block.p);
         widen(&rows->labels, at, n, block.y);
-        for (Py_ssize_t i = 0; i < n; i++)
-            block.w[i] = 1, counted[i] = 1;
         if (rows->weights.data != NULL)
             widen(&rows->weights, at, n, block.w);
-        if (rows->weights.data != NULL || rows->is_ignoring)
-            n_counted = leave_out(rows, &block, at, n, counted);
-        if (!is_valid(&block, n, low, high) || (rows->weights.data != NULL && !are_weights(&block, n, counted)))
+        else
+            for (Py_ssize_t i = 0; i < n; i++)
+                block.w[i] = 1;
+        const Py_ssize_t n_counted = may_leave_out ? leave_out(rows, &block, at, n) : n;
+        if (n_counted < 0 || !is_valid(&block, n, low, high))
             return 0;
         if (rows->from_logits)
             sigmoids(&block, n);
@@ -116,7 +118,10 @@ static int run(const Pass *pass, Py_ssize_t start, Py_ssize_t stop, double *into
         logarithms(&block, n_lanes);
         if (n_counted > 0)
             add_block(&block, n, n_counted, into);
-        write_slots(pass, &block, at, n, counted);
+        write_slots(pass, &block, at, n);
+        for (Py_ssize_t i = 0; n_counted < n && i < n; i++)
+            if (block.w[i] == 0)
+                pass->slots[at + i] = LEFT_OUT;
     }
     return 1;
 }
