@@ -312,8 +312,9 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
     """Parts are those of the rows, and every slot receives its rows in their order."""
     monkeypatch.setattr(compiled, "EVENT_ROWS_OF_A_PART", 256)
     monkeypatch.setattr(compiled, "ENTRIES_OF_A_PART", 1 << 10)
+    for name in ("EVENT_PARTS_PER_THREAD", "CLASS_ENTRIES_PER_THREAD", "TABLE_ENTRIES_PER_THREAD"):
+        monkeypatch.setattr(compiled, name, 1)
     monkeypatch.setattr(compiled, "SLOTS_PER_THREAD", 64)
-    monkeypatch.setattr(compiled, "ENTRIES_PER_THREAD", 64)
     batches = [(event(3_000), False, {}), (classes(3_000, 3), True, EVERY), (classes(20, 1000), True, EVERY)]
     for tensors, from_logits, choices in batches:
         rows = rows_of(*tensors, weights_of(len(tensors[1])), from_logits=from_logits)

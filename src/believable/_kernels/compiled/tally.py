@@ -20,11 +20,12 @@ CONFIDENCE, TOP_LABEL, BINARY, RTH, WITHIN_TOP_R, TOP_R = range(6)  # as in tall
 LOOKUP_CELLS = 4096  # as in tally.h
 MOST_SLOTS = 1 << 31  # slots of a table are numbered in 32 bits
 EVENT_ROWS_OF_A_PART = 1 << 13  # rows summed as one part; threads start at whole parts, so their number changes nothing
+EVENT_PARTS_PER_THREAD = 4
 ENTRIES_OF_A_PART, MOST_PARTS, FEWEST_ROWS = 1 << 16, 16, 8
 ENTRIES_OF_A_ROW = 16  # what a row costs besides its entries
 TILE_ROWS = 64
-SLOTS_PER_THREAD = 1 << 14
-ENTRIES_PER_THREAD = 1 << 15
+# What justifies a thread: a few times as much work as starting it.
+CLASS_ENTRIES_PER_THREAD, SLOTS_PER_THREAD, TABLE_ENTRIES_PER_THREAD = 1 << 17, 1 << 15, 1 << 15
 
 
 class TallyRows(NamedTuple):
@@ -93,7 +94,7 @@ def tally_event(rows: TallyRows, grids: tuple[PassGrid, ...]) -> EventFound | No
     numbers = (*rows.given(), EVENT_ROWS_OF_A_PART)
     valid = in_parts(
         lambda part, first, last: c.tally_event(*rows[:3], parts, slots, made, *numbers, first, last, *given),
-        ranges(len(parts), 2),
+        ranges(len(parts), EVENT_PARTS_PER_THREAD),
     )
     return EventFound(rows, parts, slots, rows.scores if made is None else made) if all(valid) else None
 
@@ -124,7 +125,7 @@ class ClassesFound(NamedTuple):
         here = (self.probabilities, self.labels, self.rows.weights, *codes, table, table.shape[2])
         in_parts(
             lambda part, start, stop: c.tally_classwise(*here, start, stop),
-            ranges(n_classes, -(-ENTRIES_PER_THREAD // n)),
+            ranges(n_classes, -(-TABLE_ENTRIES_PER_THREAD // n)),
         )
 
 
@@ -154,7 +155,7 @@ def tally_classes(
     results = (found.parts, found.labels, found.brier, found.probabilities)
     valid = in_parts(
         lambda part, first, last: c.tally_classes(*rows[:3], *results, *numbers, first, last, *of_views),
-        ranges(n_parts, 1),
+        ranges(n_parts, -(-CLASS_ENTRIES_PER_THREAD // (each * (n_classes + ENTRIES_OF_A_ROW)))),
     )
     return found if all(valid) else None
 

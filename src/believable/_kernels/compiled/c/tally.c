@@ -103,14 +103,14 @@ INLINE void add_entries(const Entries *entries, Py_ssize_t start, Py_ssize_t sto
             continue;
         for (Py_ssize_t k = start; k < stop; k++) {
             const double p = entries->probabilities[i * entries->n_classes + k];
-            const Py_ssize_t code = k * (entries->codes.n_bounds + 1) + code_of(p, &entries->codes);
+            const Py_ssize_t code = k * (entries->codes.n_bounds + 1) + code_of(p >= 0 && p <= 1 ? p : 0, &entries->codes);
             add_row(entries->table + (2 * code + (k == label)) * moments, 1, p, w, moments);
         }
     }
 }
 
 /* tally_classwise(probabilities, labels, weights, bounds, first, table, moments, start, stop): adds the entries of the
- * classes from start to stop to the table, by class, code and outcome. Probabilities must be in [0, 1]. */
+ * classes from start to stop to the table, by class, code and outcome. */
 static PyObject *tally_classwise(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "i", "?d", "d", "?i", ">d", NULL};
