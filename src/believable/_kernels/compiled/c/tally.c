@@ -6,56 +6,49 @@
 #include "tally.h"
 
 #define AHEAD 16       /* rows whose slots are prefetched: tables do not fit in a near cache */
-#define AT_ONCE 1024   /* rows that are looked at before their slots are added to */
 #define SLOTS_BESIDE 8 /* neighbouring slots of one thread, whole cache lines of any table */
 
 typedef struct {
     const int32_t *slots;
     Array scores, weights;
     double *table;
-    Py_ssize_t each, n_slots; /* each: slots of one row */
+    Py_ssize_t each; /* slots of one row */
     int moments;
 } Scatter;
 
-INLINE double score_at(const Array *scores, Py_ssize_t i)
+/* Whether all slots are in the table. */
+WIDER static int are_slots(const int32_t *slots, Py_ssize_t n, int32_t n_slots)
 {
-    return scores->type == 'f' ? (double)((const float *)scores->data)[i] : ((const double *)scores->data)[i];
+    int32_t bad = 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        bad |= slots[i] >= n_slots;
+    return !bad;
 }
 
-INLINE void add_slots(const Scatter *to, const int32_t *chosen, Py_ssize_t n, Py_ssize_t at, int moments)
+/* Adds the slots that are one thread's share of a power of two. */
+INLINE void scatter_as(const Scatter *to, Py_ssize_t n, uint32_t share, uint32_t shares, int is_float, int moments)
 {
-    for (Py_ssize_t k = 0; k < n; k++) {
-        const Py_ssize_t i = at + chosen[k];
-        const double w = to->weights.data == NULL ? 1 : ((const double *)to->weights.data)[i / to->each];
-        PREFETCH(to->table + (Py_ssize_t)to->slots[at + chosen[k + AHEAD]] * moments);
-        add_row(to->table + (Py_ssize_t)to->slots[i] * moments, 1, score_at(&to->scores, i), w, moments);
+    const int32_t *const slots = to->slots;
+    const double *const weights = to->weights.data;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        const int32_t slot = slots[i], later = slots[i + AHEAD < n ? i + AHEAD : i];
+        PREFETCH(to->table + (Py_ssize_t)later * moments);
+        if (slot < 0 || ((uint32_t)slot / SLOTS_BESIDE & (shares - 1)) != share)
+            continue;
+        const double p = is_float ? (double)((const float *)to->scores.data)[i] : ((const double *)to->scores.data)[i];
+        add_row(to->table + (Py_ssize_t)slot * moments, 1, p, weights == NULL ? 1 : weights[i / to->each], moments);
     }
 }
 
-/* Adds the slots that are one thread's share of a power of two; 0 if a slot is not in the table. */
-static int scatter(const Scatter *to, Py_ssize_t n, uint32_t share, uint32_t shares)
+static void scatter(const Scatter *to, Py_ssize_t n, uint32_t share, uint32_t shares)
 {
-    int32_t chosen[AT_ONCE + AHEAD];
-    int fits = 1;
-    for (Py_ssize_t at = 0; at < n; at += AT_ONCE) {
-        const Py_ssize_t here = n - at < AT_ONCE ? n - at : AT_ONCE;
-        Py_ssize_t n_chosen = 0;
-        for (Py_ssize_t i = 0; i < here; i++) {
-            const int32_t slot = to->slots[at + i];
-            fits &= slot < to->n_slots;
-            chosen[n_chosen] = (int32_t)i;
-            n_chosen += slot >= 0 && ((uint32_t)slot / SLOTS_BESIDE & (shares - 1)) == share;
-        }
-        if (!fits)
-            return 0;
-        for (Py_ssize_t k = n_chosen; k < n_chosen + AHEAD; k++)
-            chosen[k] = n_chosen > 0 ? chosen[n_chosen - 1] : 0;
-        if (to->moments == 3)
-            add_slots(to, chosen, n_chosen, at, 3);
-        else
-            add_slots(to, chosen, n_chosen, at, 7);
-    }
-    return 1;
+    const int is_float = to->scores.type == 'f';
+    if (to->moments == 7)
+        scatter_as(to, n, share, shares, is_float, 7);
+    else if (is_float)
+        scatter_as(to, n, share, shares, 1, 3);
+    else
+        scatter_as(to, n, share, shares, 0, 3);
 }
 
 /* tally_scatter(slots, scores, weights, table, moments, each, share, shares): adds rows to the slots of a table that
@@ -70,13 +63,14 @@ static PyObject *tally_scatter(PyObject *self, PyObject *const *args, Py_ssize_t
         return NULL;
     const int given = take_numbers(args, n_args, 4, 4, numbers);
     const Py_ssize_t moments = numbers[0], each = numbers[1], share = numbers[2], shares = numbers[3], n = a[0].size;
-    int fits = given && (moments == 3 || moments == 7) && each > 0 && n % each == 0 && a[1].size == n &&
+    const int fits = given && (moments == 3 || moments == 7) && each > 0 && n % each == 0 && a[1].size == n &&
                (a[2].data == NULL || a[2].size == n / each) && a[3].size % moments == 0 && shares > 0 &&
-               shares <= 1 << 16 && (shares & (shares - 1)) == 0 && share >= 0 && share < shares;
+               shares <= 1 << 16 && (shares & (shares - 1)) == 0 && share >= 0 && share < shares &&
+               a[3].size / moments <= INT32_MAX && are_slots(a[0].data, n, (int32_t)(a[3].size / moments));
     if (fits) {
-        const Scatter to = {a[0].data, a[1], a[2], a[3].data, each, a[3].size / moments, (int)moments};
+        const Scatter to = {a[0].data, a[1], a[2], a[3].data, each, (int)moments};
         Py_BEGIN_ALLOW_THREADS;
-        fits = scatter(&to, n, (uint32_t)share, (uint32_t)shares);
+        scatter(&to, n, (uint32_t)share, (uint32_t)shares);
         Py_END_ALLOW_THREADS;
     }
     drop_arrays(a, 4);
