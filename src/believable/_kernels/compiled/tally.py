@@ -25,7 +25,7 @@ ENTRIES_OF_A_PART, MOST_PARTS, FEWEST_ROWS = 1 << 16, 16, 8
 ENTRIES_OF_A_ROW = 16  # what a row costs besides its entries
 TILE_ROWS = 64
 # What justifies a thread: a few times as much work as starting it.
-CLASS_ENTRIES_PER_THREAD, SLOTS_PER_THREAD, TABLE_ENTRIES_PER_THREAD = 1 << 17, 1 << 16, 1 << 15
+CLASS_ENTRIES_PER_THREAD, SLOTS_PER_THREAD, TABLE_ENTRIES_PER_THREAD = 1 << 16, 1 << 16, 1 << 15
 
 
 class TallyRows(NamedTuple):
