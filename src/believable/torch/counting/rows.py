@@ -157,7 +157,7 @@ def rows_of(
                 argument="predictions",
                 shape=tuple(scores.shape),
             )
-        scores = scores[..., None].flatten(2)  # also without rows
+        scores = scores.unsqueeze(2) if scores.ndim == 2 else scores[..., None].flatten(2)  # also without rows
     else:
         turned = scores.shape[:-1] == labels.shape
         last = f"; if the classes are in the last axis, {MOVE_CLASSES_ADVICE}" if turned else ""
