@@ -34,6 +34,12 @@ def calls():
     walk = [np.sort(SCORES), SCORES, np.zeros(N), 0.1, 0, 0, 1]
     tiles = [matrix, matrix, np.zeros(N), 1.0, 0, 2, 0, 0, 1]
     parts = [matrix, ONES, None, np.zeros((1, 21)), np.zeros((1, 5, 2)), N, 0, 1]
+    slots = np.zeros(N, np.int32)
+    event = [SCORES, ONES, None, np.zeros((1, 26)), slots, None, 0, 0, 0, N, 0, 1, EDGES, None, 40.0]
+    pairs = [slots, np.zeros(N), EDGES, None, 0, 1]
+    rows = [matrix, ONES, None, np.zeros((1, 27)), slots, np.zeros(N), None, 1e-3, 0, 0, 0, N, 0, 1, *pairs]
+    scatter = [slots, SCORES, None, np.zeros((12, 2, 3)), 3, 1, 0, 1]
+    classwise = [matrix, slots, None, EDGES, None, np.zeros((24, 2, 3)), 3, 0, 2]
     far, huge = 2**63 - 1, 2**62
     for name, given, wrong in [
         ("bin_sums", binned, {0: SCORES[1:], 1: ONES[1:], 2: SCORES[1:], 3: EDGES[1:], 5: moments[1:]}),
@@ -44,6 +50,23 @@ def calls():
         ("fade", walk, {0: SCORES[1:], 1: SCORES[1:], 2: SCORES[1:], 4: 4, 5: -1, 6: 2}),
         ("skce_strip", tiles, {0: matrix[1:], 5: huge + 2, 7: 1, 8: far}),
         ("matrix_sums", parts, {5: 8, 6: -1, 7: 2}),
+        ("tally_event", event, {0: SCORES[1:], 1: ONES[1:], 2: SCORES[1:], 3: np.zeros((1, 25)), 4: slots[1:], 6: 1}),
+        ("tally_event", event, {5: np.zeros(N), 9: 0, 10: -1, 11: 2, 12: EDGES[:1]}),
+        ("tally_classes", rows, {0: matrix[1:], 1: ONES[1:], 2: SCORES[1:], 3: np.zeros((1, 26)), 4: slots[1:]}),
+        ("tally_classes", rows, {5: SCORES[1:], 6: SCORES, 11: 0, 12: 2, 14: slots[1:], 15: SCORES[1:], 16: EDGES[:1]}),
+        ("tally_classes", rows, {17: TABLE + 9, 18: 6, 19: 3}),
+        ("tally_scatter", scatter, {0: slots + 24, 1: SCORES[1:], 2: SCORES[1:], 4: 4, 5: 3, 6: 1, 7: 3}),
+        ("tally_classwise", classwise, {1: slots[1:], 2: SCORES[1:], 3: EDGES[1:], 4: TABLE + 9, 6: 7, 7: -1, 8: 3}),
+        (
+            "tally_sums",
+            [np.zeros((2, 26)), np.zeros(23), np.zeros(5), 2],
+            {0: np.zeros(51), 1: np.zeros(22), 2: np.zeros(2), 3: 0},
+        ),
+        (
+            "tally_labels",
+            [slots, None, SCORES, np.zeros((5, 2))],
+            {0: slots + 2, 1: SCORES[1:], 2: SCORES[1:], 3: np.zeros(9)},
+        ),
     ]:
         for place, value in wrong.items():
             yield pytest.param(name, [*given[:place], value, *given[place + 1 :]], id=f"{name}-{place}")

@@ -14,7 +14,7 @@ from believable.errors import InputError, MissingDependencyError, UndefinedError
 from believable.metrics.table import find_metric
 from believable.torch.counting.meter import device_after
 from believable.torch.counting.reader import TallyReader
-from believable.torch.counting.rows import check_rows, rows_of, whole_or_none
+from believable.torch.counting.rows import rows_of, whole_or_none
 from believable.torch.counting.state import count
 from believable.torch.counting.tally import Tally, layout_for
 
@@ -125,8 +125,6 @@ class CalibrationError(Metric):
                 n_classes=rows.n_classes,
                 made_for=self.n_classes,
             )
-        if rows.scores.device.type == "cpu":
-            check_rows(rows, getattr(targets, "shape", None))
         if not torch.is_inference_mode_enabled():
             for name in self._defaults:  # after a reset in inference mode the tensors cannot be added to
                 if (state := getattr(self, name)).is_inference():

@@ -58,6 +58,8 @@ class Rows:
         The label of rows to leave out.
     tolerance : float
         How far the sum of a row may be from 1; larger for scores in bfloat16.
+    shape : tuple of int
+        The shape of the targets as they were given, to name the position of a row.
     """
 
     scores: Tensor
@@ -66,6 +68,7 @@ class Rows:
     from_logits: bool = False
     ignore_index: int | None = None
     tolerance: float = ROW_SUM_TOLERANCE
+    shape: tuple[int, ...] = ()
 
     @property
     def kind(self) -> Kind:
@@ -86,9 +89,9 @@ class Rows:
     def __len__(self) -> int:
         return self.labels.numel()
 
-    def pieces(self) -> Iterator[tuple[int, Block]]:
+    def pieces(self, entries: int | None = None) -> Iterator[tuple[int, Block]]:
         """Yield all rows in order, in blocks that are converted to float64 at once, with the first row number."""
-        entries = ENTRIES_AT_ONCE.get(self.scores.device.type, ENTRIES_AT_ONCE["cpu"])
+        entries = entries or ENTRIES_AT_ONCE.get(self.scores.device.type, ENTRIES_AT_ONCE["cpu"])
         width = 1 if self.kind == "binary" else self.n_classes
         outer, inner = self.labels.shape
         step = max(1, min(inner, entries // width))
@@ -146,9 +149,7 @@ def rows_of(
     shape = labels.shape
     if scores.shape == shape:
         scores = scores.reshape(1, -1) if scores.ndim < 2 else scores.flatten(1)
-    elif scores.ndim == 2 and labels.ndim == 1 and len(scores) == len(labels) and scores.shape[1] > 1:
-        scores = scores.unsqueeze(2)
-    elif scores.ndim == labels.ndim + 1 and (*scores.shape[:1], *scores.shape[2:]) == shape:
+    elif scores.ndim == labels.ndim + 1 and scores.shape[:1] + scores.shape[2:] == shape:
         if scores.shape[1] < 2:
             raise InputError(
                 "{argument} of shape {shape} have one column: for one event, pass predictions.squeeze(1), of the "
@@ -156,7 +157,7 @@ def rows_of(
                 argument="predictions",
                 shape=tuple(scores.shape),
             )
-        scores = scores[..., None].flatten(2)  # also without rows
+        scores = scores.unsqueeze(2) if scores.ndim == 2 else scores[..., None].flatten(2)  # also without rows
     else:
         turned = scores.shape[:-1] == labels.shape
         last = f"; if the classes are in the last axis, {MOVE_CLASSES_ADVICE}" if turned else ""
@@ -184,7 +185,7 @@ def rows_of(
     weights = None if weights is None else weights.reshape(labels.shape)
     columns = 2 if scores.ndim == 2 else scores.shape[1]
     labels = _whole(labels, columns, ignore_index)
-    return Rows(scores, labels, weights, bool(from_logits), ignore_index, tolerance)
+    return Rows(scores, labels, weights, bool(from_logits), ignore_index, tolerance, shape)
 
 
 # --- shapes and types -------------------------------------------------------------------------------------------------
@@ -265,8 +266,8 @@ def faults(block: Block, rows: Rows) -> Tensor:
     return bad & (bad.cumsum(dim=0) == 1)
 
 
-def check_rows(rows: Rows, shape: Any = None) -> None:
-    """Raise at the first invalid row; `shape` is that of the targets, to name its position."""
+def check_rows(rows: Rows) -> None:
+    """Raise at the first invalid row."""
     if _plainly_fine(rows):
         return
     for start, block in rows.pieces():
@@ -275,7 +276,7 @@ def check_rows(rows: Rows, shape: Any = None) -> None:
         if bad.any():
             at = int(bad.any(dim=0).nonzero()[0, 0])
             reason = int(bad[:, at].nonzero()[0, 0])
-            raise InputError(_sentence(reason, block, at, rows, _place(start + at, shape)))
+            raise InputError(_sentence(reason, block, at, rows, _place(start + at, rows.shape)))
 
 
 def _plainly_fine(rows: Rows) -> bool:
@@ -305,8 +306,7 @@ def _span(values: Tensor) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _place(row: int, shape: Any) -> str:
-    shape = () if shape is None else tuple(shape)
+def _place(row: int, shape: tuple[int, ...]) -> str:
     return f"row {row}" if len(shape) < 2 else f"position {tuple(int(i) for i in np.unravel_index(row, shape))}"
 
 

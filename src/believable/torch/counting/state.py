@@ -19,8 +19,8 @@ from torch import Tensor, distributed
 from believable.errors import InputError, MergeError, SchemaError
 from believable.stats import Layout
 from believable.stats.saved import field_of, open_saved
-from believable.torch.counting import gpu, reference
-from believable.torch.counting.rows import Rows
+from believable.torch.counting import cpu, gpu, reference
+from believable.torch.counting.rows import Rows, check_rows
 from believable.torch.counting.tally import Tally
 
 TORCH_METER_SCHEMA = "believable.torch.CalibrationMeter"
@@ -121,14 +121,20 @@ class MeterState:
 
 
 def count(tally: Tally, rows: Rows, *, scores_too: bool = True) -> None:
-    """Add rows to a tally in place; without sums of proper scores if requested and faster."""
+    """Add rows to a tally in place; without sums of proper scores if requested and faster.
+
+    On a CPU an invalid row is an error, and the tally stays as it is; on a GPU invalid rows are counted separately.
+    """
     if tally.buffer.is_cuda:
         refuse_if_deterministic()
     if gpu.fits(tally, rows):
         gpu.add_rows(tally, rows, scores_too)
         return
     with torch.no_grad():
-        reference.add_rows(tally, rows)
+        if not (cpu.fits(tally, rows) and cpu.add_rows(tally, rows)):
+            if rows.scores.device.type == "cpu":
+                check_rows(rows)
+            reference.add_rows(tally, rows)
         if rows.ignore_index is not None:
             tally.ignored.add_((rows.labels == rows.ignore_index).sum())
 

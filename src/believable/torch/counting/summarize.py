@@ -59,9 +59,8 @@ def summarize(
     0.4251
     """
     rows = rows_of(predictions, targets, sample_weight, from_logits=from_logits, ignore_index=ignore_index)
-    shape = getattr(targets, "shape", None)
     layout = layout_for(rows.kind, rows.n_classes, rows.dtype, notions, cells, spacing)
-    return _counted(rows, layout, shape).read_all()
+    return _counted(rows, layout).read_all()
 
 
 def bin_stats(
@@ -110,21 +109,17 @@ def bin_stats(
     (array([2, 2]), 0.15)
     """
     rows = rows_of(predictions, targets, sample_weight, from_logits=from_logits, ignore_index=ignore_index)
-    shape = getattr(targets, "shape", None)
     notion = notion or ("binary" if rows.kind == "binary" else "confidence")
     layout = layout_for(rows.kind, rows.n_classes, rows.dtype, (notion,), n_bins, "uniform")
-    return _counted(rows, layout, shape, scores_too=False).uniform_bins(0, n_bins)
+    return _counted(rows, layout, scores_too=False).uniform_bins(0, n_bins)
 
 
-def _counted(rows: Rows, layout: Layout, shape: Any, *, scores_too: bool = True) -> TallyReader:
+def _counted(rows: Rows, layout: Layout, *, scores_too: bool = True) -> TallyReader:
     """Count rows; invalid ones are an error that names the first, on a GPU after they were counted."""
-    on_cpu = rows.scores.device.type == "cpu"
-    if on_cpu:
-        check_rows(rows, shape)
     tally = Tally.empty(layout, rows.scores.device, weighted=rows.weights is not None)
     if len(rows):
         count(tally, rows, scores_too=scores_too)
     reader = TallyReader(tally)
-    if not on_cpu and any(reader.invalid()):
-        check_rows(rows, shape)
+    if tally.buffer.is_cuda and any(reader.invalid()):
+        check_rows(rows)
     return reader

@@ -19,6 +19,9 @@ extern PyMethodDef elementary_methods[];
 extern PyMethodDef logits_methods[];
 extern PyMethodDef piecewise_methods[];
 extern PyMethodDef logistic_methods[];
+extern PyMethodDef tally_methods[];
+extern PyMethodDef tally_classes_methods[];
+extern PyMethodDef tally_event_methods[];
 
 static PyMethodDef *const TABLES[] = {
     binned_methods,
@@ -39,6 +42,9 @@ static PyMethodDef *const TABLES[] = {
     logits_methods,
     piecewise_methods,
     logistic_methods,
+    tally_methods,
+    tally_classes_methods,
+    tally_event_methods,
 };
 
 static int fill(PyObject *module)
