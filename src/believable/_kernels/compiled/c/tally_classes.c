@@ -323,34 +323,47 @@ static void keep_lanes(const Lanes *lanes, Rest *rest, Py_ssize_t at)
     rest->log_squares[at] = total(lanes->log_squares), rest->ties[at] = total(lanes->ties);
 }
 
-INLINE void add_row_of_logits(double *row, Py_ssize_t padded, double top, double arg, Lanes *sums, int near)
+/* Adds some entries of a row; only the lanes with the largest entry are `apart`, so that the others cost less. */
+INLINE void add_logits(double *row, Py_ssize_t from, Py_ssize_t to, double top, Py_ssize_t arg, Lanes *sums, int near,
+                       int apart)
 {
-    Lanes lanes = {0};
-    double number[LANES];
-    for (int j = 0; j < LANES; j++)
-        number[j] = j;
-    for (Py_ssize_t k = 0; k < padded; k += LANES)
+    Lanes lanes = *sums;
+    for (Py_ssize_t k = from; k < to; k += LANES)
         for (int j = 0; j < LANES; j++) {
             const double behind = row[k + j] - top, d = behind > FARTHEST ? behind : FARTHEST;
             const double e = exponential_below(d, near);
             row[k + j] = e;
-            lanes.ties[j] += e > NEARLY_ONE ? 1 : 0;
-            ADD_LOGIT(lanes., j, number[j] == arg ? 0 : e, d);
-            number[j] += LANES;
+            ADD_LOGIT(lanes., j, apart && k + j == arg ? 0 : e, d);
         }
     *sums = lanes;
 }
 
-/* The same as sum_turned_logits for one row. */
-FUSED WIDER static void sum_row_of_logits(double *row, Py_ssize_t n, Py_ssize_t padded, Rest *rest, Py_ssize_t at)
+INLINE void add_row_of_logits(double *row, Py_ssize_t padded, double top, Py_ssize_t arg, Lanes *sums, int near)
 {
-    Lanes sums;
-    const double top = rest->top[at], arg = rest->arg[at];
-    if (rest->low[at] - top >= FARTHEST_NORMAL && n == padded)
-        add_row_of_logits(row, padded, top, arg, &sums, 1);
+    const Py_ssize_t before = arg / LANES * LANES, after = before + LANES;
+    add_logits(row, 0, before, top, arg, sums, near, 0);
+    add_logits(row, before, after, top, arg, sums, near, 1);
+    add_logits(row, after, padded, top, arg, sums, near, 0);
+}
+
+FUSED WIDER static void sum_logits(double *row, Py_ssize_t padded, double top, Py_ssize_t arg, Lanes *sums, int near)
+{
+    if (near)
+        add_row_of_logits(row, padded, top, arg, sums, 1);
     else
-        add_row_of_logits(row, padded, top, arg, &sums, 0);
+        add_row_of_logits(row, padded, top, arg, sums, 0);
+}
+
+/* The same as sum_turned_logits for one row. */
+static void sum_row_of_logits(double *row, Py_ssize_t n, Py_ssize_t padded, Rest *rest, Py_ssize_t at)
+{
+    Lanes sums = {0};
+    const double top = rest->top[at];
+    const Py_ssize_t arg = (Py_ssize_t)rest->arg[at];
+    sum_logits(row, padded, top, arg, &sums, rest->low[at] - top >= FARTHEST_NORMAL && n == padded);
     keep_lanes(&sums, rest, at);
+    if (rest->p[at] >= NEARLY_ONE && first_double_at_least(row, arg, NEARLY_ONE) < arg)
+        rest->ties[at] = 2;
 }
 
 FUSED WIDER static void add_row_of_probabilities(const double *row, Py_ssize_t padded, Lanes *sums)
