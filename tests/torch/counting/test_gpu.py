@@ -10,8 +10,8 @@ import torch
 
 from believable import Layout, Summary, View
 from believable.torch.counting import gpu, reference
-from believable.torch.counting.rows import REASONS, rows_of
 from believable.torch.counting.reader import plain_bins
+from believable.torch.counting.rows import REASONS, rows_of
 from believable.torch.counting.tally import TALLY_SUM_NAMES, Tally, parts_of
 from tests.needs import need_gpu
 

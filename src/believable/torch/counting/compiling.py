@@ -74,6 +74,7 @@ def outside_graphs(method: Callable[P, T]) -> Callable[P, T]:
         if untraced is None:
             untraced = torch.compiler.disable(method)
             method.untraced = untraced  # type: ignore[attr-defined]
-        return untraced(*args, **kwargs)  # type: ignore[no-any-return]
+        found: T = untraced(*args, **kwargs)
+        return found
 
     return call

@@ -20,6 +20,7 @@ from believable.stats.points import PointStats
 from believable.stats.readable import BinsAsked, Readable
 from believable.torch.counting import gpu
 from believable.torch.counting.tally import Tally, parts_of, raise_if_any, score_sums, views_of
+
 NO_ROWS = "no rows have been counted yet"
 FETCHED_WHOLE = 4096  # a tally of no more numbers than this comes to the host in one transfer
 
@@ -169,7 +170,7 @@ def plain_bins(table: Tensor, strata: int, starts: tuple[int, ...]) -> Tensor:
 
 @lru_cache(maxsize=64)
 def starts_of_bins(grids: tuple[Grid, ...], n_bins: int) -> tuple[int, ...]:
-    """Return the first code of each bin of equal width, and the end: cells of bins are whole, and so are their codes."""
+    """Return the first code of each bin of equal width, and the end: bins are made of whole cells."""
     place = next(i for i, grid in enumerate(grids) if grid.spacing == "uniform" and grid.n_cells % n_bins == 0)
     cell: Ints = cells_of_sums(grids)[place]
     first_cells = np.arange(1, n_bins) * (grids[place].n_cells // n_bins) + 1

@@ -1,7 +1,7 @@
 """`MeterState`: the counts of a meter, as tensors that can be moved between devices, saved and added.
 
-A state is a tally and whether the type of its scores is known. States of several meters merge, those of several processes are added
-in one message, and `state_dict` holds a state as plain tensors, so that loading executes nothing.
+A state is a tally and whether the type of its scores is known. States of several meters merge, those of several
+processes are added in one message, and `state_dict` holds a state as plain tensors, so that loading executes nothing.
 """
 
 from __future__ import annotations

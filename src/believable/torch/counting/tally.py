@@ -80,23 +80,23 @@ class Tally:
         return Tally, (self.layout, self.buffer, self.weighted)  # copied parts would not be views
 
     @cached_property
-    def invalid(self) -> Tensor:  # noqa: D102 - see the class
+    def invalid(self) -> Tensor:
         return self._part("invalid")
 
     @cached_property
-    def ignored(self) -> Tensor:  # noqa: D102
+    def ignored(self) -> Tensor:
         return self._part("ignored")
 
     @cached_property
-    def sums(self) -> Tensor:  # noqa: D102
+    def sums(self) -> Tensor:
         return self._part("sums")
 
     @cached_property
-    def by_class(self) -> Tensor:  # noqa: D102
+    def by_class(self) -> Tensor:
         return self._part("by_class")
 
     @cached_property
-    def tables(self) -> list[Tensor]:  # noqa: D102
+    def tables(self) -> list[Tensor]:
         return [self._part(f"tables.{i}") for i in range(len(views_of(self.layout)))]
 
     def _part(self, name: str) -> Tensor:
