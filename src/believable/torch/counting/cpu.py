@@ -79,19 +79,14 @@ class Plan(NamedTuple):
 
 def fits(tally: Tally, rows: Rows) -> bool:
     """Return whether the kernels can count these rows."""
-    return (
-        backend == "compiled"
-        and rows.scores.is_cpu
-        and tally.sums.is_cpu
-        and tally.layout.dtype == rows.dtype
-        and plan_of(tally.layout) is not None
-    )
+    known = backend == "compiled" and rows.scores.is_cpu and tally.buffer.is_cpu
+    return known and tally.layout.dtype == rows.dtype and _prepared(tally).plan is not None
 
 
 def add_rows(tally: Tally, rows: Rows) -> bool:
     """Add rows to a tally and return True; if a row is invalid, leave the tally as it is and return False."""
-    plan = plan_of(tally.layout)
-    if plan is None:
+    prepared = _prepared(tally)
+    if (plan := prepared.plan) is None:
         raise ValueError("the kernels cannot count this layout")
     if not len(rows):
         return True
@@ -105,8 +100,27 @@ def add_rows(tally: Tally, rows: Rows) -> bool:
             kept.append(found)
     for found in kept if keeps else _passes(rows, plan):
         if found is not None:
-            _add(tally, plan, found)
+            _add(prepared, plan, found)
     return True
+
+
+class Prepared(NamedTuple):
+    """The plan of a tally, if there is one, and its parts as arrays."""
+
+    plan: Plan | None
+    sums: Float64s
+    by_class: Float64s
+    tables: list[Float64s]
+
+
+def _prepared(tally: Tally) -> Prepared:
+    """Return what is prepared for the first batch of a tally."""
+    made: Prepared | None = tally.prepared.get("cpu")
+    if made is None:
+        tables = [table.numpy() for table in tally.tables]
+        made = Prepared(plan_of(tally.layout), tally.sums.numpy(), tally.by_class.numpy(), tables)
+        tally.prepared["cpu"] = made
+    return made
 
 
 @lru_cache(maxsize=32)
@@ -170,11 +184,10 @@ def _passes(rows: Rows, plan: Plan) -> Iterator[Found | None]:
             yield tally_classes(block, rows.n_classes, plan.views, rows.tolerance, plan.classwise is not None)
 
 
-def _add(tally: Tally, plan: Plan, found: Found) -> None:
-    sums, by_class = tally.sums.numpy(), tally.by_class.numpy()
+def _add(to: Prepared, plan: Plan, found: Found) -> None:
     if isinstance(found, EventFound):
-        found.add_to(sums, by_class, tally.tables[0].numpy())
+        found.add_to(to.sums, to.by_class, to.tables[0])
         return
-    found.add_to(sums, by_class, [tally.tables[place].numpy() for place in plan.places])
+    found.add_to(to.sums, to.by_class, [to.tables[place] for place in plan.places])
     if plan.classwise is not None and plan.codes is not None:
-        found.add_entries(tally.tables[plan.classwise].numpy(), plan.codes)
+        found.add_entries(to.tables[plan.classwise], plan.codes)

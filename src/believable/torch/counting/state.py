@@ -130,13 +130,13 @@ def count(tally: Tally, rows: Rows, *, scores_too: bool = True) -> None:
     if gpu.fits(tally, rows):
         gpu.add_rows(tally, rows, scores_too)
         return
-    with torch.no_grad():
-        if not (cpu.fits(tally, rows) and cpu.add_rows(tally, rows)):
-            if rows.scores.device.type == "cpu":
-                check_rows(rows)
+    if not (cpu.fits(tally, rows) and cpu.add_rows(tally, rows)):
+        if rows.scores.is_cpu:
+            check_rows(rows)
+        with torch.no_grad():
             reference.add_rows(tally, rows)
-        if rows.ignore_index is not None:
-            tally.ignored.add_((rows.labels == rows.ignore_index).sum())
+    if rows.ignore_index is not None:
+        tally.ignored.add_((rows.labels == rows.ignore_index).sum())
 
 
 def refuse_if_deterministic() -> None:
