@@ -87,6 +87,9 @@ static int run(Pass *pass, Py_ssize_t start, Py_ssize_t stop)
 {
     Block block;
     double sums[N_SUMS];
+    int has_logits = 0; /* a grid places scores by their logits */
+    for (int grid = 0; grid < pass->n_grids; grid++)
+        has_logits |= pass->grids[grid].table != NULL;
     memset(&block, 0, sizeof block);
     for (Py_ssize_t i = 0; i < ROWS; i++)
         block.w[i] = 1;
@@ -100,7 +103,8 @@ static int run(Pass *pass, Py_ssize_t start, Py_ssize_t stop)
             return 0;
         for (Py_ssize_t i = n; i < n_lanes; i++)
             block.p[i] = 0.5, block.w[i] = 0;
-        logarithms(&block, n_lanes);
+        if (pass->sums != NULL || has_logits)
+            logarithms(&block, n_lanes);
         if (pass->sums != NULL) {
             sum_block(&block, n_lanes, sums);
             add_sums(pass->sums + at / PART * N_SUMS, sums);
