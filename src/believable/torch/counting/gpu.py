@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from torch import Tensor
 from believable import _kernels
 from believable._check import BFLOAT16_TOLERANCE, HEAVIEST_WEIGHT, LIGHTEST_WEIGHT, ROW_SUM_TOLERANCE
 from believable.binning import Grid
+from believable.stats import Layout
 from believable.torch.counting.rows import Rows
 from believable.torch.counting.tally import Tally, code_bounds, n_codes, parts_of, views_of
 
@@ -85,6 +86,36 @@ class Batch:
     ignored: float
 
 
+class BatchKind(NamedTuple):
+    """What kernels are chosen by: types, the order in memory, and settings.
+
+    Attributes
+    ----------
+    scores, labels, weights : torch.dtype
+        The types; None without weights.
+    by_rows : bool
+        Whether the classes of a row are contiguous in memory.
+    aligned : bool
+        Whether 16 bytes can be loaded at once.
+    from_logits, ignores : bool
+        Whether the scores are logits, and whether a label is left out.
+    many : bool
+        Whether there are so many rows that copies of small tables are worth it.
+    scores_too : bool
+        Whether to sum proper scores too, or fill the tables alone.
+    """
+
+    scores: torch.dtype
+    labels: torch.dtype
+    weights: torch.dtype | None
+    by_rows: bool
+    aligned: bool
+    from_logits: bool
+    ignores: bool
+    many: bool
+    scores_too: bool
+
+
 Pass = Callable[[Batch], None]
 
 
@@ -107,17 +138,31 @@ def has_kernel(tally: Tally, rows: Rows) -> bool:
 def add_rows(tally: Tally, rows: Rows, scores_too: bool = True) -> None:
     """Add rows to a tally, or to its tables alone, without waiting for the device."""
     batch = _batch_of(rows, tally.weighted)
-    settings = (
-        *(batch.scores.dtype, batch.labels.dtype, None if batch.weights is None else batch.weights.dtype),
-        *(batch.by_rows, batch.scores.data_ptr() % 16 == 0 and batch.labels.data_ptr() % 16 == 0),
-        *(rows.from_logits, rows.ignore_index is not None, batch.n >= ROWS_FOR_COPIES, scores_too),
+    kind = BatchKind(
+        batch.scores.dtype,
+        batch.labels.dtype,
+        None if batch.weights is None else batch.weights.dtype,
+        batch.by_rows,
+        batch.scores.data_ptr() % 16 == 0 and batch.labels.data_ptr() % 16 == 0,
+        rows.from_logits,
+        rows.ignore_index is not None,
+        batch.n >= ROWS_FOR_COPIES,
+        scores_too,
     )
     device = batch.scores.device
     if device.type == "cuda" and device.index != torch.cuda.current_device():
         with torch.cuda.device(device):
-            _pass_for(tally, rows, batch, settings)(batch)
+            _pass_for(tally, kind)(batch)
     else:
-        _pass_for(tally, rows, batch, settings)(batch)
+        _pass_for(tally, kind)(batch)
+
+
+def _pass_for(tally: Tally, kind: BatchKind) -> Pass:
+    """Return what counts such batches, prepared for the first of them."""
+    made: Pass | None = tally.prepared.get(kind)
+    if made is None:
+        made = tally.prepared[kind] = recipe(tally.layout, tally.weighted, str(tally.buffer.device), kind)(tally)
+    return made
 
 
 def _batch_of(rows: Rows, weighted: bool) -> Batch:
@@ -140,45 +185,38 @@ def _follow(scores: Tensor, inner: int) -> bool:
     return after_a_row and (scores.shape[0] == 1 or scores.stride(0) == inner * n_classes)
 
 
-def _pass_for(tally: Tally, rows: Rows, batch: Batch, settings: tuple[Any, ...]) -> Pass:
-    """Return what counts such a batch, prepared for the first of them."""
-    made = tally.prepared.get(settings)
-    if made is None:
-        made = tally.prepared[settings] = _prepare(tally, rows, batch, settings)
-    return made
-
-
-def _prepare(tally: Tally, rows: Rows, batch: Batch, settings: tuple[Any, ...]) -> Pass:
-    aligned, _, ignores, many, scores_too = settings[4:]
+@lru_cache(maxsize=128)
+def recipe(layout: Layout, weighted: bool, device: str, kind: BatchKind) -> Callable[[Tally], Pass]:
+    """Return what makes a pass for a tally of this layout: the kernel is chosen and compiled, once."""
     macros: dict[str, Any] = {
-        "SCORE": SCORE_CODES[batch.scores.dtype],
-        "LABEL": LABEL_TYPES[batch.labels.dtype],
-        "LOGITS": int(rows.from_logits),
-        "IGNORE": int(ignores),
-        "SCORES": int(scores_too),
+        "SCORE": SCORE_CODES[kind.scores],
+        "LABEL": LABEL_TYPES[kind.labels],
+        "LOGITS": int(kind.from_logits),
+        "IGNORE": int(kind.ignores),
+        "SCORES": int(kind.scores_too),
         "LIGHTEST": LIGHTEST_WEIGHT,
         "HEAVIEST": HEAVIEST_WEIGHT,
-        **({} if batch.weights is None else {"WEIGHT": WEIGHT_TYPES[batch.weights.dtype]}),
+        **({} if kind.weights is None else {"WEIGHT": WEIGHT_TYPES[kind.weights]}),
     }
-    if rows.kind == "binary":
-        return _one_event(tally, batch, macros | {"VECTOR": int(aligned)}, many)
-    macros |= {"K": rows.n_classes}
-    tolerance = BFLOAT16_TOLERANCE if batch.scores.dtype == torch.bfloat16 else ROW_SUM_TOLERANCE
-    if batch.weights is not None or batch.scores.dtype == torch.float64 or not _is_lean(tally, rows.n_classes):
-        return _any_classes(tally, batch, macros | {"SLACK": tolerance})
-    macros |= {"SLACK": f"{tolerance}f", "VECTOR": int(aligned)}
-    if rows.n_classes <= MAX_CLASSES_PER_THREAD:
-        return _few_classes(tally, batch, macros, many)
-    return _many_classes(tally, batch, macros)
+    if layout.kind == "binary":
+        return _one_event(layout, device, kind, macros | {"VECTOR": int(kind.aligned)})
+    n_classes = layout.n_classes
+    macros |= {"K": n_classes}
+    tolerance = BFLOAT16_TOLERANCE if kind.scores == torch.bfloat16 else ROW_SUM_TOLERANCE
+    if kind.weights is not None or kind.scores == torch.float64 or not _is_lean(layout):
+        return _any_classes(layout, weighted, device, kind, macros | {"SLACK": tolerance})
+    macros |= {"SLACK": f"{tolerance}f", "VECTOR": int(kind.aligned)}
+    chosen = _few_classes if n_classes <= MAX_CLASSES_PER_THREAD else _many_classes
+    return chosen(layout, device, kind, macros)
 
 
-def _is_lean(tally: Tally, n_classes: int) -> bool:
+def _is_lean(layout: Layout) -> bool:
     """Return whether the kernels for few and many classes know these views."""
-    views = views_of(tally.layout)
+    views = views_of(layout)
     known = all(view.notion in ("confidence", "top_label", "classwise") for view, _ in views)
     uniform = all(len(grids) == 1 and grids[0].spacing == "uniform" for _, grids in views)
     by_class = {grids for view, grids in views if view.notion in ("top_label", "classwise")}
-    return known and uniform and len(by_class) <= 1 and n_classes <= MAX_CLASSES_PER_BLOCK
+    return known and uniform and len(by_class) <= 1 and layout.n_classes <= MAX_CLASSES_PER_BLOCK
 
 
 # --- compiling and launching ------------------------------------------------------------------------------------------
@@ -278,14 +316,13 @@ def multiprocessors(device: int) -> int:
 # --- one event --------------------------------------------------------------------------------------------------------
 
 
-def _one_event(tally: Tally, batch: Batch, macros: dict[str, Any], many: bool) -> Pass:
-    device = str(batch.scores.device)
-    ((_, grids),) = views_of(tally.layout)
-    spacings = [grid.spacing for grid in grids]
-    grid = {("uniform",): 0, ("uniform", "logit"): 1}.get(tuple(spacings), 2)
+def _one_event(layout: Layout, device: str, kind: BatchKind, macros: dict[str, Any]) -> Callable[[Tally], Pass]:
+    ((_, grids),) = views_of(layout)
+    grid = {("uniform",): 0, ("uniform", "logit"): 1}.get(tuple(one.spacing for one in grids), 2)
+    wide = kind.weights is not None or kind.scores == torch.float64
     small = len(grids) == 1 and len(grids[0]) <= MAX_CELLS_IN_SHARED_MEMORY + 2
-    few = small and grid == 0 and batch.weights is None and batch.scores.dtype != torch.float64
-    copies = EVENT_TABLE_COPIES if small and many and not few else 1
+    few = small and grid == 0 and not wide
+    copies = EVENT_TABLE_COPIES if small and kind.many and not few else 1
     threads = _threads(16 * len(grids[0])) if few else 256
     shared = 16 * len(grids[0]) * threads if few else 0
     macros = macros | {
@@ -300,21 +337,24 @@ def _one_event(tally: Tally, batch: Batch, macros: dict[str, Any], many: bool) -
     run = kernel("one_event", device, **macros)
     edges = code_bounds(grids, device).double() if grid == 2 else _edges(grids[0], device)
     more = [_edges(grids[1], device), _near_one(grids[1], device)] if grid == 1 else [edges, edges]
-    table = tally.tables[0]
-    counted = torch.zeros((copies, *table.shape), dtype=torch.float64, device=device) if copies > 1 else table
-    registers = 64 if macros["SCORES"] else 48
-    registers += 64 if batch.weights is not None or batch.scores.dtype == torch.float64 else 0
-    launch = Launch(run, threads, [None, None, None, edges, *more, counted, tally.buffer], 2, shared)
-    fold = _fold(counted, table) if copies > 1 else None
+    registers = (64 if kind.scores_too else 48) + (64 if wide else 0)
 
-    def add(batch: Batch) -> None:
-        weights = batch.scores if batch.weights is None else batch.weights
-        blocks = _blocks(batch.n, threads, shared, registers)
-        launch(blocks, (batch.scores, batch.labels, weights), (batch.n, batch.ignored))
-        if fold is not None:
-            fold()
+    def bind(tally: Tally) -> Pass:
+        table = tally.tables[0]
+        counted = table.new_zeros((copies, *table.shape)) if copies > 1 else table
+        launch = Launch(run, threads, [None, None, None, edges, *more, counted, tally.buffer], 2, shared)
+        fold = _fold(counted, table) if copies > 1 else None
 
-    return add
+        def add(batch: Batch) -> None:
+            weights = batch.scores if batch.weights is None else batch.weights
+            blocks = _blocks(batch.n, threads, shared, registers)
+            launch(blocks, (batch.scores, batch.labels, weights), (batch.n, batch.ignored))
+            if fold is not None:
+                fold()
+
+        return add
+
+    return bind
 
 
 def _fold(copies: Tensor, table: Tensor) -> Callable[[], None]:
@@ -337,67 +377,70 @@ def _near_one(grid: Grid, device: str) -> Tensor:
 # --- classes ----------------------------------------------------------------------------------------------------------
 
 
-def _few_classes(tally: Tally, batch: Batch, macros: dict[str, Any], many: bool) -> Pass:
-    """Return a pass in which each thread has a row."""
-    device, scores_too = str(batch.scores.device), macros["SCORES"]
-    macros, (confidence, top_label, classwise), edges = _of_classes(tally, macros, device)
+def _few_classes(layout: Layout, device: str, kind: BatchKind, macros: dict[str, Any]) -> Callable[[Tally], Pass]:
+    """Return passes in which each thread has a row."""
+    macros, edges = _of_classes(layout, device, macros)
     n_classes, few = macros["K"], macros["CONFIDENCE_CELLS"] == 1
-    each = 16 * (macros["CELLS"] + 2) * few + 8 * n_classes * scores_too + 4 * (n_classes + (n_classes % 4 == 0))
+    each = 16 * (macros["CELLS"] + 2) * few + 8 * n_classes * kind.scores_too + 4 * (n_classes + (n_classes % 4 == 0))
     threads = _threads(each)
-    small = many and macros["CLASSWISE_CELLS"] and macros["GROUP_CELLS"] <= MAX_CELLS_IN_SHARED_MEMORY
+    small = kind.many and macros["CLASSWISE_CELLS"] and macros["GROUP_CELLS"] <= MAX_CELLS_IN_SHARED_MEMORY
     copies = CLASSWISE_TABLE_COPIES if small else 1
-    counted = torch.zeros((copies, *classwise.shape), dtype=torch.float64, device=device) if small else classwise
-    macros |= {"THREADS": threads, "STRIDED": int(not batch.by_rows), "COPIES": copies}
+    macros |= {"THREADS": threads, "STRIDED": int(not kind.by_rows), "COPIES": copies}
     run = kernel("few_classes", device, **macros)
-    registers = 112 if scores_too else 72
-    tensors = [None, None, *edges, confidence, top_label, counted, tally.buffer]
-    launch = Launch(run, threads, tensors, 3, each * threads)
-    fold = _fold(counted, classwise) if small else None
+    registers = 112 if kind.scores_too else 72
 
-    def add(batch: Batch) -> None:
-        blocks = _blocks(batch.n, threads, each * threads, registers)
-        launch(blocks, (batch.scores, batch.labels), (batch.n, batch.inner, batch.ignored))
-        if fold is not None:
-            fold()
+    def bind(tally: Tally) -> Pass:
+        confidence, top_label, classwise = _tables_of_classes(tally)
+        counted = classwise.new_zeros((copies, *classwise.shape)) if small else classwise
+        tensors = [None, None, *edges, confidence, top_label, counted, tally.buffer]
+        launch = Launch(run, threads, tensors, 3, each * threads)
+        fold = _fold(counted, classwise) if small else None
 
-    return add
+        def add(batch: Batch) -> None:
+            blocks = _blocks(batch.n, threads, each * threads, registers)
+            launch(blocks, (batch.scores, batch.labels), (batch.n, batch.inner, batch.ignored))
+            if fold is not None:
+                fold()
+
+        return add
+
+    return bind
 
 
-def _many_classes(tally: Tally, batch: Batch, macros: dict[str, Any]) -> Pass:
-    """Return a pass in which one or more warps share a row."""
-    device = str(batch.scores.device)
-    macros, tables, edges = _of_classes(tally, macros, device)
+def _many_classes(layout: Layout, device: str, kind: BatchKind, macros: dict[str, Any]) -> Callable[[Tally], Pass]:
+    """Return passes in which one or more warps share a row."""
+    macros, edges = _of_classes(layout, device, macros)
     n_classes = macros["K"]
     warps = 1 << (-(-n_classes // MAX_CLASSES_PER_WARP) - 1).bit_length()
     threads = 128 if warps == 1 else 32 * warps
     several = 4 if macros["VECTOR"] and n_classes % 4 == 0 else 1
     macros |= {"THREADS": threads, "WARPS": warps, "VECTOR": several}
     run = kernel("many_classes", device, **macros)
-    registers = 168 if macros["SCORES"] or macros["CLASSWISE_CELLS"] else 72
-    launch = Launch(run, threads, [None, None, *edges, *tables, tally.buffer], 2)
+    registers = 168 if kind.scores_too or macros["CLASSWISE_CELLS"] else 72
 
-    def add(batch: Batch) -> None:
-        # Rows that are not contiguous are copied, one image at a time.
-        images = [(batch.scores, batch.labels)]
-        if not batch.by_rows:
-            pairs = zip(batch.scores, batch.labels, strict=True)
-            images = [(image.T.contiguous(), labels) for image, labels in pairs]
-        for scores, labels in images:
-            n = labels.numel()
-            launch(_blocks(n * 32 * warps, threads, 0, registers), (scores, labels), (n, batch.ignored))
+    def bind(tally: Tally) -> Pass:
+        launch = Launch(run, threads, [None, None, *edges, *_tables_of_classes(tally), tally.buffer], 2)
 
-    return add
+        def add(batch: Batch) -> None:
+            # Rows that are not contiguous are copied, one image at a time.
+            images = [(batch.scores, batch.labels)]
+            if not batch.by_rows:
+                pairs = zip(batch.scores, batch.labels, strict=True)
+                images = [(image.T.contiguous(), labels) for image, labels in pairs]
+            for scores, labels in images:
+                n = labels.numel()
+                launch(_blocks(n * 32 * warps, threads, 0, registers), (scores, labels), (n, batch.ignored))
+
+        return add
+
+    return bind
 
 
-def _of_classes(tally: Tally, macros: dict[str, Any], device: str) -> tuple[dict[str, Any], list[Tensor], list[Tensor]]:
-    """Return macros for classes, tables for the confidence, predicted class and every class, and two grids' edges.
-
-    A table that was not requested is replaced by another tensor, which is not written to.
-    """
-    pairs = zip(tally.tables, views_of(tally.layout), strict=True)
-    found = {str(view.notion): (table, grids[0]) for table, (view, grids) in pairs}
-    grid = found["confidence"][1] if "confidence" in found else Grid(2, "uniform", tally.layout.dtype)
-    by_class = next((found[name][1] for name in ("top_label", "classwise") if name in found), grid)
+def _of_classes(layout: Layout, device: str, macros: dict[str, Any]) -> tuple[dict[str, Any], list[Tensor]]:
+    """Return macros for classes, and the edges of two grids: of the confidence, and of every class."""
+    found = {str(view.notion): grids[0] for view, grids in views_of(layout)}
+    grid = found.get("confidence", Grid(2, "uniform", layout.dtype))
+    by_class = next((found[name] for name in ("top_label", "classwise") if name in found), grid)
     in_block = grid.n_cells <= MAX_CELLS_IN_SHARED_MEMORY
     macros = macros | {
         "CELLS": grid.n_cells,
@@ -406,43 +449,59 @@ def _of_classes(tally: Tally, macros: dict[str, Any], device: str) -> tuple[dict
         "TOP_LABEL_CELLS": int("top_label" in found),
         "CLASSWISE_CELLS": int("classwise" in found),
     }
-    tables = [found[name][0] if name in found else tally.buffer for name in ("confidence", "top_label", "classwise")]
-    return macros, tables, [_edges(each, device) for each in (grid, by_class)]
+    return macros, [_edges(each, device) for each in (grid, by_class)]
 
 
-def _any_classes(tally: Tally, batch: Batch, macros: dict[str, Any]) -> Pass:
-    """Return a pass for weights, float64, ranks and any number of classes: over rows, and then over columns."""
-    device, n_classes, scores_too = str(batch.scores.device), macros["K"], macros["SCORES"]
-    bounds, described = _described_views(tally, device)
+def _tables_of_classes(tally: Tally) -> list[Tensor]:
+    """Return the tables of the confidence, the predicted class and every class.
+
+    One that was not requested is replaced by another tensor, which is not written to.
+    """
+    pairs = zip(views_of(tally.layout), tally.tables, strict=True)
+    found = {str(view.notion): table for (view, _), table in pairs}
+    return [found.get(name, tally.buffer) for name in ("confidence", "top_label", "classwise")]
+
+
+def _any_classes(
+    layout: Layout, weighted: bool, device: str, kind: BatchKind, macros: dict[str, Any]
+) -> Callable[[Tally], Pass]:
+    """Return passes for weights, float64, ranks and any number of classes: over rows, and then over columns."""
+    n_classes = macros["K"]
+    bounds, described = _described_views(layout, weighted, device)
     power = 1 << (n_classes - 1).bit_length()
     lanes = power if power <= 32 else 32 if n_classes <= MAX_CLASSES_PER_WARP else min(512, power // 8)
     threads, columns = max(lanes, 128), min(power, 128)
-    macros = macros | described | {"LANES": lanes, "COLUMNS": columns, "STRIDED": int(not batch.by_rows), "CELLS": 0}
+    strided = int(not kind.by_rows)
+    macros = macros | described | {"LANES": lanes, "COLUMNS": columns, "STRIDED": strided, "CELLS": 0}
     of_rows = kernel("any_classes", device, **macros, THREADS=threads)
     of_columns = kernel("class_columns", device, file="any_classes", **macros, THREADS=threads)
-    rows_launch = Launch(of_rows, threads, [None, None, None, None, bounds, tally.buffer], 3)
-    columns_launch = Launch(of_columns, threads, [None, None, None, bounds, tally.buffer], 2)
     tiles, teams = -(-n_classes // columns), threads // lanes
 
-    def add(batch: Batch) -> None:
-        at_once = min(batch.n, ROWS_AT_ONCE) if batch.inner == 1 else batch.n
-        kept = torch.empty((at_once, 3), dtype=torch.float64, device=batch.scores.device)
-        for first in range(0, batch.n, at_once):
-            n = min(at_once, batch.n - first)
-            scores, labels = batch.scores[first : first + n], batch.labels[first : first + n]
-            weights = scores if batch.weights is None else batch.weights[first : first + n]
-            blocks = _blocks(-(-n // teams) * threads, threads, 0, 128)
-            rows_launch(blocks, (scores, labels, weights, kept), (n, batch.inner, batch.ignored))
-            if scores_too or macros["CLASSWISE"]:
-                in_all = _blocks(-(-n * columns // threads) * threads * tiles, threads, 0, 64)
-                columns_launch(tiles * max(1, in_all // tiles), (scores, labels, kept), (n, batch.inner))
+    def bind(tally: Tally) -> Pass:
+        rows_launch = Launch(of_rows, threads, [None, None, None, None, bounds, tally.buffer], 3)
+        columns_launch = Launch(of_columns, threads, [None, None, None, bounds, tally.buffer], 2)
 
-    return add
+        def add(batch: Batch) -> None:
+            at_once = min(batch.n, ROWS_AT_ONCE) if batch.inner == 1 else batch.n
+            kept = torch.empty((at_once, 3), dtype=torch.float64, device=batch.scores.device)
+            for first in range(0, batch.n, at_once):
+                n = min(at_once, batch.n - first)
+                scores, labels = batch.scores[first : first + n], batch.labels[first : first + n]
+                weights = scores if batch.weights is None else batch.weights[first : first + n]
+                blocks = _blocks(-(-n // teams) * threads, threads, 0, 128)
+                rows_launch(blocks, (scores, labels, weights, kept), (n, batch.inner, batch.ignored))
+                if kind.scores_too or macros["CLASSWISE"]:
+                    in_all = _blocks(-(-n * columns // threads) * threads * tiles, threads, 0, 64)
+                    columns_launch(tiles * max(1, in_all // tiles), (scores, labels, kept), (n, batch.inner))
+
+        return add
+
+    return bind
 
 
-def _described_views(tally: Tally, device: str) -> tuple[Tensor, dict[str, Any]]:
+def _described_views(layout: Layout, weighted: bool, device: str) -> tuple[Tensor, dict[str, Any]]:
     """Return the bounds of all views' cells, and macros that say where each is counted."""
-    views, parts = views_of(tally.layout), parts_of(tally.layout, tally.weighted)
+    views, parts = views_of(layout), parts_of(layout, weighted)
     bounds = [code_bounds(grids, device).double() for _, grids in views]
     places = [0, *accumulate(map(len, bounds))]
     lines, ranks = [], 1

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from believable._types import Ints, Kind, Needs, Notion
+from believable._types import Float64s, Ints, Kind, Needs, Notion
 from believable.binning import Edges, Grid
 from believable.errors import UndefinedError
 from believable.stats import BinStats, CellStats, ScoreSums, Summary
@@ -156,16 +153,21 @@ class TallyReader(Readable):
         tally = self._tally
         view, grids = views_of(tally.layout)[place]
         starts = starts_of_bins(grids, n_bins)
-        add_up = gpu.bins if gpu.can_launch(tally.buffer) else plain_bins
-        moments = add_up(tally.tables[place], view.n_strata, starts).cpu().numpy().transpose(1, 2, 0)
+        table, strata = tally.tables[place], view.n_strata
+        if gpu.can_launch(table):
+            found = gpu.bins(table, strata, starts).cpu().numpy()
+        else:
+            found = plain_bins(table.cpu().numpy(), strata, starts)
+        moments = found.transpose(1, 2, 0)
         sums = from_moments(None, moments[0] + moments[1], moments[1])
         return BinStats(view=view, edges=(Edges.uniform(n_bins, tally.layout.dtype),), **sums)
 
 
-def plain_bins(table: Tensor, strata: int, starts: tuple[int, ...]) -> Tensor:
-    """Return the sums of a table's codes by bin, (strata * bins, 2, moments), in plain torch."""
-    codes = table.view(strata, -1, *table.shape[1:])
-    return torch.stack([codes[:, first:last].sum(dim=1) for first, last in pairwise(starts)], dim=1).flatten(0, 1)
+def plain_bins(table: Float64s, strata: int, starts: tuple[int, ...]) -> Float64s:
+    """Return the sums of a table's codes by bin, (strata * bins, 2, moments); `starts` ends with the end."""
+    codes = table.reshape(strata, -1, *table.shape[1:])
+    found = np.add.reduceat(codes, starts[:-1], axis=1)
+    return np.asarray(found.reshape(-1, *table.shape[1:]))
 
 
 @lru_cache(maxsize=64)

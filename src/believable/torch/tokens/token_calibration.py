@@ -11,7 +11,6 @@ import numpy as np
 import torch  # noqa: F401 - for the examples
 
 from believable import _check, _kernels
-from believable._kernels.compiled.threads import in_parts, ranges
 from believable._types import Array, Int64s
 from believable.binning import N_CELLS, Grid
 from believable.errors import InputError, MergeError, UndefinedError
@@ -24,7 +23,6 @@ from believable.torch.tokens.rows import columns_of, only, token_rows
 
 MAX_POSITION_BUCKETS = 1000  # each is a separate statistic
 TOKEN_GRID = Grid(N_CELLS, "uniform", "float64")
-PAIRS_PER_THREAD, MANY_ROWS = 3 << 13, 1 << 18  # starting a thread takes as long as counting a few thousand pairs
 TABLE_HEADINGS = ("tokens", "accuracy", "confidence", "ECE", "log loss")
 
 Buckets = int | tuple[int, ...]
@@ -153,21 +151,17 @@ def _counted(columns: dict[str, Array], vocabulary: int, n_bins: int, ignored: i
     def total(name: str) -> float:
         return float(columns[name].sum() if weight is None else (weight * columns[name]).sum())
 
+    rth, within = {}, {}
     target = columns["target"].astype(np.float64)  # as the columns are
-    together, among = columns["p 0"], columns["column 0"] == target
-    jobs = [(View("confidence", vocabulary), together, among)]
+    confidence, top_hit = columns["p 0"], columns["column 0"] == target
+    together, among = confidence, top_hit
     for i in range(1, sum(name.startswith("p ") for name in columns)):
-        score, hit = columns[f"p {i}"], columns[f"column {i}"] == target
+        r, score, hit = i + 1, columns[f"p {i}"], columns[f"column {i}"] == target
         together, among = together + score, among | hit
-        jobs.append((View("rth", vocabulary, r=i + 1), score, hit))
-        jobs.append((View("within_top_r", vocabulary, r=i + 1), np.minimum(together, 1), among))
-    # Many rows are divided among threads by the kernels themselves.
-    parts = ranges(len(jobs), max(1, PAIRS_PER_THREAD // max(1, len(target)))) if len(target) < MANY_ROWS else []
-    made = in_parts(lambda _, start, stop: [cells(*job) for job in jobs[start:stop]], parts or [(0, len(jobs))])
-    first, *ranks = [one for part in made for one in part]
-    rth, within = dict(enumerate(ranks[::2], 2)), dict(enumerate(ranks[1::2], 2))
+        rth[r] = cells(View("rth", vocabulary, r=r), score, hit)
+        within[r] = cells(View("within_top_r", vocabulary, r=r), np.minimum(together, 1), among)
     return TokenCalibration(
-        cells=first,
+        cells=cells(View("confidence", vocabulary), confidence, top_hit),
         total_nll=total("nll"),
         total_brier=total("brier"),
         total_entropy=total("entropy"),
