@@ -15,11 +15,27 @@ typedef float weight_t;
 #define WEIGHT_AT(row) 1.0
 #endif
 
+// Entries of a row: exponentials of scores of at most 32 bits are in single precision, and so is what a thread adds up
+// of one row. Sums over threads and rows are double.
+#if SCORE == 3
+typedef double entry_t;
+__device__ __forceinline__ double exponential(double step) { return exp(step); }
+__device__ __forceinline__ double logarithm(double x) { return log(x); }
+#define LOWEST_STEP -800.0  // exp of it is 0, and its product with 0 is a number
+#else
+typedef float entry_t;
+__device__ __forceinline__ float exponential(float step) { return __expf(step); }
+__device__ __forceinline__ float logarithm(float x) { return logf(x); }
+#define LOWEST_STEP -800.f
+#endif
+
+__device__ __forceinline__ float larger_of(float a, float b) { return fmaxf(a, b); }
+__device__ __forceinline__ double larger_of(double a, double b) { return fmax(a, b); }
+
 enum { CONFIDENCE_VIEW, TOP_LABEL_VIEW, BINARY_VIEW, RTH_VIEW, WITHIN_TOP_R_VIEW, TOP_R_VIEW };
 
 #define TEAMS (THREADS / LANES)
 #define WARPS ((THREADS + 31) / 32)
-#define LOWEST_STEP -800.0  // exp of it is 0, and its product with 0 is a number
 
 __device__ __forceinline__ int code_of(double p, const double* bounds, int codes, int cells) {
   if (cells == 0) return bounds_below(p, bounds, codes - 1);
@@ -55,38 +71,38 @@ __device__ __forceinline__ double sum_over_team(double x) {
 }
 
 struct Ranked {
-  double score;
-  long long column;
+  entry_t score;
+  int column;
 };
 
 // The r largest entries of a row, ties to the lowest column: every thread keeps those of its own columns in order, and
 // the largest of all threads is taken as often as asked.
 struct Largest {
-  double score[RANKS];
-  long long column[RANKS];
+  entry_t score[RANKS];
+  int column[RANKS];
 
   __device__ __forceinline__ Largest() {
 #pragma unroll
     for (int i = 0; i < RANKS; i++) score[i] = -__int_as_float(0x7f800000), column[i] = K;
   }
 
-  __device__ __forceinline__ void add(double z, long long k) {
+  __device__ __forceinline__ void add(entry_t z, int k) {
     if (!(z > score[RANKS - 1])) return;
     score[RANKS - 1] = z, column[RANKS - 1] = k;
 #pragma unroll
     for (int i = RANKS - 1; i > 0; i--)
       if (score[i] > score[i - 1]) {
-        const double other = score[i];
-        const long long other_column = column[i];
+        const entry_t other = score[i];
+        const int other_column = column[i];
         score[i] = score[i - 1], column[i] = column[i - 1];
         score[i - 1] = other, column[i - 1] = other_column;
       }
   }
 
   __device__ __forceinline__ Ranked take() {
-    const double most = over_team(score[0], [](double a, double b) { return a > b ? a : b; });
-    const long long mine = score[0] == most ? column[0] : K;
-    const long long first = over_team(mine, [](long long a, long long b) { return a < b ? a : b; });
+    const entry_t most = over_team(score[0], [](entry_t a, entry_t b) { return a > b ? a : b; });
+    const int mine = score[0] == most ? column[0] : K;
+    const int first = over_team(mine, [](int a, int b) { return a < b ? a : b; });
     if (column[0] == first && first < K) {
 #pragma unroll
       for (int i = 1; i < RANKS; i++) score[i - 1] = score[i], column[i - 1] = column[i];
@@ -122,41 +138,42 @@ extern "C" __global__ void __launch_bounds__(THREADS) any_classes(
 
     Largest largest;
     double not_finite = 0, outside = 0, sum = 0;
-    for (long long k = lane; k < K; k += LANES) {
-      const double z = value(own_row[k * apart]);
+    for (int k = lane; k < K; k += LANES) {
+      const entry_t z = value(own_row[k * apart]);
       not_finite += is_finite(z) ? 0 : 1;
-      outside += z < 0 || z > 1;
-      sum += z;
+      if (!LOGITS) outside += z < 0 || z > 1, sum += z;
       largest.add(z, k);
     }
     Ranked ranked[RANKS];
 #pragma unroll
     for (int i = 0; i < RANKS; i++) ranked[i] = largest.take();
     not_finite = sum_over_team(not_finite);
-    const double most = ranked[0].score;
-    const long long top = ranked[0].column;
+    const entry_t most = ranked[0].score;
+    const int top = ranked[0].column;
 
-    double rest = 0, second = 0, third = 0, fourth = 0, steps = 0, squared_steps = 0;
-    for (long long k = lane; k < K; k += LANES) {
-      const double z = value(own_row[k * apart]);
+    entry_t of_rest = 0, of_second = 0, of_third = 0, of_fourth = 0, of_steps = 0, of_squared_steps = 0;
+    for (int k = lane; k < K; k += LANES) {
+      const entry_t z = value(own_row[k * apart]);
 #if LOGITS
-      const double step = fmax(z - most, LOWEST_STEP), e = exp(step);
+      const entry_t step = larger_of(z - most, LOWEST_STEP), e = exponential(step);
 #else
-      const double e = z, step = SCORES && z > 0 ? log(z) : 0;
+      const entry_t e = z, step = SCORES && z > 0 ? logarithm(z) : 0;
 #endif
-      const double other = k == top ? 0 : e, square = other * other;
-      rest += other, second += square, third += square * other, fourth += square * square;
-      steps += e * step, squared_steps += e * step * step;
+      const entry_t other = k == top ? 0 : e, square = other * other;
+      of_rest += other;
+      if (!SCORES) continue;
+      of_second += square, of_third += square * other, of_fourth += square * square;
+      of_steps += e * step, of_squared_steps += e * step * step;
     }
-    rest = sum_over_team(rest);
+    double rest = sum_over_team(of_rest), second = 0, third = 0, fourth = 0, steps = 0, squared_steps = 0;
     if (SCORES) {
-      second = sum_over_team(second), third = sum_over_team(third), fourth = sum_over_team(fourth);
-      steps = sum_over_team(steps), squared_steps = sum_over_team(squared_steps);
+      second = sum_over_team(of_second), third = sum_over_team(of_third), fourth = sum_over_team(of_fourth);
+      steps = sum_over_team(of_steps), squared_steps = sum_over_team(of_squared_steps);
     }
     bool inside = true, one = true;
     const double own_score = value(own_row[(known ? label : 0) * apart]);
 #if LOGITS
-    const double share = 1 / (1 + rest), log_sum = log1p(rest), own_step = own_score - most;
+    const double share = 1 / (1 + rest), log_sum = log1p(rest), own_step = own_score - (double)most;
     const double own = own_step < -745.13321 ? 0 : exp(own_step) * share;
     const double log_own = own_step < -745.13321 ? -__int_as_float(0x7f800000) : own_step - log_sum;
     rest *= share, second *= share * share, third *= share * share * share, fourth *= share * share * share * share;
@@ -165,7 +182,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) any_classes(
 #else
     outside = sum_over_team(outside), sum = sum_over_team(sum);
     inside = outside == 0, one = fabs(sum - 1) <= SLACK;
-    const double share = 1, own = own_score, log_own = log(own), first = most, short_of_one = 1 - most, entropy = -steps;
+    const double share = 1, own = own_score, log_own = log(own), first = most, short_of_one = 1 - (double)most;
+    const double entropy = -steps;
 #endif
     const double confidence = LOGITS ? share : most;
     const bool finite = not_finite == 0, valid = finite && inside && one && known && is_weight(w), hit = label == top;
@@ -198,7 +216,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) any_classes(
     atomicAdd(by_class + 4 * K + label, w2 * terms[0]);
 #endif
 
-    auto p_of = [&](double z) { return LOGITS ? exp(fmax(z - most, LOWEST_STEP)) * share : z; };
+    auto p_of = [&](double z) { return LOGITS ? exp(fmax(z - (double)most, -800.0)) * share : z; };
     auto count = [&](long long table, int codes, int cells, long long at, long long stratum, double p, bool y) {
       const double score = sizeof(real) == 8 ? p : (double)(float)p;
       const long long code = stratum * codes + code_of(score, bounds + at, codes, cells);
@@ -256,12 +274,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) class_columns(
   for (long long row = (long long)(blockIdx.x / tiles) * rows_at_once + threadIdx.x / COLUMNS; row < n; row += step) {
     const double most = kept[3 * row], share = kept[3 * row + 1], w = kept[3 * row + 2];
     if (column >= K || w == 0) continue;
-    const double z = value(scores[start_of(row, inner) + column * apart]);
-    const double p = LOGITS ? exp(fmax(z - most, LOWEST_STEP)) * share : z;
+    const entry_t z = value(scores[start_of(row, inner) + column * apart]);
+    const entry_t p = LOGITS ? exponential(larger_of(z - (entry_t)most, LOWEST_STEP)) * (entry_t)share : z;
     wp += w * p, wpp += w * p * p;
 #if CLASSWISE
     const bool y = (long long)labels[row] == column;
-    const double score = sizeof(real) == 8 ? p : (double)(float)p;
+    const double score = p;
     const int code = code_of(score, bounds + CLASSWISE_BOUNDS, CLASSWISE_CODES, CLASSWISE_CELLS);
     if (code == 1 && !y) {  // most entries lie in the first cell above 0, and are added up here
 #pragma unroll
