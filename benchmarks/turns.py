@@ -12,6 +12,7 @@ from typing import Any
 LOOPED_FOR = 0.02  # seconds: a quick call that may be looped is, until a sample lasts this long
 MOST_LOOPS = 50
 FEWEST = 3  # samples of a side, unless they take too long together
+LED_IN = 0.5  # seconds: a quicker call is made once before it is timed
 TOO_LONG = 8.0  # seconds
 
 Wait = Callable[[], Any]
@@ -52,7 +53,8 @@ class Timed:
 def in_turns(sides: Sequence[Side], wait: Wait, repeats: int = 7, enough: float = 1.0) -> list[Timed]:
     """Time the sides one after the other, `repeats` times round, after a round that compiles and loads.
 
-    A side that has used `enough` seconds is run again only until it has a few samples.
+    A quick call is timed right after another of its own, so that it does not find the caches that the other side has
+    emptied. A side that has used `enough` seconds is run again only until it has a few samples.
     """
     timed = [Timed() for _ in sides]
     for turn in range(repeats + 1):
@@ -65,6 +67,8 @@ def in_turns(sides: Sequence[Side], wait: Wait, repeats: int = 7, enough: float 
 def _add_sample(side: Side, row: Timed, wait: Wait, warming_up: bool) -> None:
     row.result = None  # freed before the clock starts
     try:
+        if row.times and row.times[-1] < LED_IN:
+            sample(side, 1, wait)
         seconds, row.result = sample(side, row.loops, wait)
         if not warming_up:
             row.times.append(seconds)

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,31 @@ def test_one_thread_where_others_are_at_work(monkeypatch):
     with pytest.raises(ValueError, match="no"), threads.alone():
         raise ValueError("no")
     assert threads.n_threads() == 2
+
+
+def test_threads_of_several_callers():
+    """Callers in many threads each get their own results, in order, and errors go to whoever called."""
+
+    def call(caller):
+        found = []
+        for _ in range(50):
+            found += threads.in_parts(lambda part, start, stop: (caller, start, stop), [(k, k + 1) for k in range(5)])
+        with pytest.raises(ZeroDivisionError):
+            threads.in_parts(lambda part, start, stop: 1 // (part - 3), [(0, 1)] * 5)
+        return found
+
+    with ThreadPoolExecutor(8) as pool:
+        for caller, found in enumerate(pool.map(call, range(8))):
+            assert found == [(caller, k, k + 1) for k in range(5)] * 50
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # that it is multi-threaded, which is the point
+def test_a_forked_process_has_threads_of_its_own():
+    """The threads of the parent are not there after a fork: without new ones, the child would wait for ever."""
+    parts = [(0, 1), (1, 2), (2, 3)]
+    assert threads.in_parts(lambda part, *_: part, parts) == [0, 1, 2]
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if threads.in_parts(lambda part, *_: part, parts) == [0, 1, 2] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -1,8 +1,8 @@
 """Division of work among threads, by ranges of rows.
 
-Threads are started for one call and joined before it returns: starting one takes a twentieth of a millisecond, and
-there is no pool that a forked process would inherit without its threads. Work that already runs in one of several
-threads is not divided again.
+Threads are started when they are first needed and wait for the next work, because starting one takes a twentieth of a
+millisecond. A forked process does not inherit them, and starts its own. Work that already runs in one of several
+threads is not divided again, so threads never wait for each other.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from threading import Thread, local
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread, local
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -61,27 +62,75 @@ def in_parts(work: Callable[[int, int, int], Result], parts: list[tuple[int, int
     if len(parts) == 1:
         return [work(0, *parts[0])]
     results: list[Result | BaseException | None] = [None] * len(parts)
+    unfinished, guard, finished = len(parts), Lock(), Lock()
+    finished.acquire()  # until whoever finishes the last part releases it
 
     def run(number: int) -> None:
+        nonlocal unfinished
         try:
             with alone():
                 results[number] = work(number, *parts[number])
         except BaseException as error:  # raised again in the waiting thread
             results[number] = error
+        with guard:
+            unfinished -= 1
+            last = unfinished == 0
+        if last:
+            finished.release()
 
-    threads = [Thread(target=run, args=(number,), daemon=True) for number in range(1, len(parts))]
-    started = []
-    try:
-        for thread in threads:
-            thread.start()
-            started.append(thread)
-    except RuntimeError:  # no more threads, for example at shutdown: do the rest here
-        pass
-    for number in (0, *range(1 + len(started), len(parts))):
-        run(number)
-    for thread in started:
-        thread.join()
+    waiting = _workers.queue
+    if not _workers.have(len(parts) - 1):  # no more threads, for example at shutdown
+        waiting = SimpleQueue()
+    for number in range(1, len(parts)):
+        waiting.put((run, number))
+    run(0)
+    while not finished.acquire(blocking=False):  # instead of waiting, do what nobody has begun
+        try:
+            job, number = waiting.get_nowait()
+        except Empty:
+            finished.acquire()
+            break
+        job(number)
     for result in results:
         if isinstance(result, BaseException):
             raise result
     return results  # type: ignore[return-value]
+
+
+class Workers:
+    """Threads that take work from a queue, as many as were ever needed at once."""
+
+    def __init__(self) -> None:
+        self.queue: SimpleQueue[tuple[Callable[[int], None], int]] = SimpleQueue()
+        self._n = 0
+        self._starting = Lock()
+
+    def have(self, n: int) -> bool:
+        """Start threads until there are n; return whether there are any."""
+        if self._n < n:
+            with self._starting:
+                try:
+                    while self._n < n:
+                        Thread(target=_work_off, args=(self.queue,), daemon=True, name="believable").start()
+                        self._n += 1
+                except RuntimeError:
+                    pass
+        return self._n > 0
+
+
+def _work_off(queue: SimpleQueue[tuple[Callable[[int], None], int]]) -> None:
+    while True:
+        job, number = queue.get()
+        job(number)
+        del job  # which holds arrays
+
+
+def _start_again() -> None:
+    """Forget the threads of the process that this one was forked from."""
+    global _workers
+    _workers = Workers()
+
+
+_workers = Workers()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_again)
