@@ -20,12 +20,12 @@ CONFIDENCE, TOP_LABEL, BINARY, RTH, WITHIN_TOP_R, TOP_R = range(6)  # as in tall
 LOOKUP_CELLS = 4096  # as in tally.h
 MOST_SLOTS = 1 << 31  # slots of a table are numbered in 32 bits
 EVENT_ROWS_OF_A_PART = 1 << 13  # rows summed as one part; threads start at whole parts, so their number changes nothing
-EVENT_PARTS_PER_THREAD = 4
-ENTRIES_OF_A_PART, MOST_PARTS, FEWEST_ROWS = 1 << 16, 16, 8
+ENTRIES_OF_A_PART, MOST_PARTS, FEWEST_ROWS = 1 << 15, 16, 8
 ENTRIES_OF_A_ROW = 16  # what a row costs besides its entries
 TILE_ROWS = 64
-# What justifies a thread: a few times as much work as starting it.
-CLASS_ENTRIES_PER_THREAD, SLOTS_PER_THREAD, TABLE_ENTRIES_PER_THREAD = 1 << 16, 1 << 16, 1 << 15
+# What justifies a thread: several times as much work as waking it.
+EVENT_PARTS_PER_THREAD = 1
+CLASS_ENTRIES_PER_THREAD, SLOTS_PER_THREAD, TABLE_ENTRIES_PER_THREAD = 1 << 15, 1 << 14, 1 << 14
 
 
 class TallyRows(NamedTuple):
