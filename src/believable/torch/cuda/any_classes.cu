@@ -36,6 +36,7 @@ enum { CONFIDENCE_VIEW, TOP_LABEL_VIEW, BINARY_VIEW, RTH_VIEW, WITHIN_TOP_R_VIEW
 
 #define TEAMS (THREADS / LANES)
 #define WARPS ((THREADS + 31) / 32)
+#define MAX_SHARED_LABELS 256
 
 __device__ __forceinline__ int code_of(double p, const double* bounds, int codes, int cells) {
   if (cells == 0) return bounds_below(p, bounds, codes - 1);
@@ -126,6 +127,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) any_classes(
   const int lane = threadIdx.x % LANES;
   const bool speaker = lane == 0;
   double totals[ROW_SUMS] = {}, n_ignored = 0;
+#if K <= MAX_SHARED_LABELS
+  // All rows have one of a few labels: so they are counted in the block first.
+  __shared__ double of_labels[3 * K];
+  for (int i = threadIdx.x; i < 3 * K; i += THREADS) of_labels[i] = 0;
+  __syncthreads();
+#else
+  double* const of_labels = by_class + 2 * K;
+#endif
 
   for (long long start = (long long)blockIdx.x * TEAMS; start < n; start += (long long)gridDim.x * TEAMS) {
     const long long row = start + threadIdx.x / LANES;
@@ -211,9 +220,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) any_classes(
       totals[W2X + i] += w2 * term, totals[W2XX + i] += w2 * term * term;
     }
     totals[BRIER_BY_CHANCE] += w2 * terms[7], totals[NLL_BY_CHANCE] += w2 * terms[8];
-    atomicAdd(by_class + 2 * K + label, w);
-    atomicAdd(by_class + 3 * K + label, w2);
-    atomicAdd(by_class + 4 * K + label, w2 * terms[0]);
+    atomicAdd(of_labels + label, w);
+    atomicAdd(of_labels + K + label, w2);
+    atomicAdd(of_labels + 2 * K + label, w2 * terms[0]);
 #endif
 
     auto p_of = [&](double z) { return LOGITS ? exp(fmax(z - (double)most, -800.0)) * share : z; };
@@ -241,6 +250,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) any_classes(
     VIEWS(COUNT_VIEW)
   }
 
+#if K <= MAX_SHARED_LABELS
+  __syncthreads();
+  for (int i = threadIdx.x; i < 3 * K; i += THREADS)
+    if (of_labels[i] != 0) atomicAdd(by_class + 2 * K + i, of_labels[i]);
+#endif
   // One addition per block and sum, not one per team.
   __shared__ double of_warps[WARPS][ROW_SUMS + 1];
   __syncthreads();
