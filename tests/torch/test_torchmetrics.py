@@ -13,7 +13,7 @@ from torch import nn
 
 import believable
 from believable import Predictions
-from believable.errors import InputError
+from believable.errors import InputError, MergeError
 from tests.needs import need
 from tests.torch.counting.same import SUM_TOLERANCE
 
@@ -188,3 +188,24 @@ def test_torchmetrics_is_imported_with_the_class_alone(monkeypatch):
         believable.torch.CalibrationError  # noqa: B018
     with pytest.raises(AttributeError, match="no attribute 'CalibrationErorr'"):
         believable.torch.CalibrationErorr  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("made", "loaded"),
+    [
+        ({"n_bins": 20}, {"n_bins": 10}),
+        ({"n_bins": 10}, {"n_bins": 20}),
+        ({"n_classes": 4}, {"n_classes": 3}),
+        ({"n_classes": 4}, {}),
+    ],
+)
+def test_states_of_other_arguments_are_refused(made, loaded):
+    """A state that means something else is an error, not a number."""
+    metric, other = CalibrationError("ece", **made), CalibrationError("ece", **loaded)
+    metric.persistent(True)
+    other.persistent(True)
+    k = made.get("n_classes")
+    metric.update(torch.rand(50, k).softmax(dim=1) if k else torch.rand(50), torch.randint(0, 2, (50,)))
+    other.load_state_dict(metric.state_dict())
+    with pytest.raises(MergeError, match="with other arguments"):
+        other.compute()

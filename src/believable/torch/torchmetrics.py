@@ -10,7 +10,7 @@ from torch import Tensor
 
 from believable import _check
 from believable._types import Notion
-from believable.errors import InputError, MissingDependencyError, UndefinedError
+from believable.errors import InputError, MergeError, MissingDependencyError, UndefinedError
 from believable.metrics.table import find_metric
 from believable.torch.counting.meter import device_after
 from believable.torch.counting.reader import TallyReader
@@ -95,15 +95,14 @@ class CalibrationError(Metric):
         self.notion, self.from_logits, self.ignore_index = notion, bool(from_logits), whole_or_none(ignore_index)
         # torchmetrics has this as a constant of the class; here it depends on the metric.
         self.__dict__["higher_is_better"] = {"lower": False, "higher": True, None: None}[row.direction]
-        self._needs_scores = row.needs != "bins"
         self._seen: tuple[str, Any] = ("", None)  # the last type of scores, and the state in which it is noted
         self._layouts = {name: self._layout(name) for name in SCORE_TYPES}
         self._tally = Tally.empty(self._layouts["float64"])
         self.add_state("counts", self._tally.buffer.clone(), dist_reduce_fx="sum")
         # Which types of scores were seen, and a number for the settings: a collection updates one metric for all with
         # equal states after the first batch, so metrics that would read later batches differently must not look equal.
-        choices = zlib.crc32(repr([self._tally.layout, self.from_logits, self.ignore_index]).encode())
-        self.add_state("facts", torch.tensor([0, 0, choices]), dist_reduce_fx="max")
+        self._choices = zlib.crc32(repr([self._tally.layout, self.from_logits, self.ignore_index]).encode())
+        self.add_state("facts", torch.tensor([0, 0, self._choices, -self._choices]), dist_reduce_fx="max")
 
     def update(self, predictions: Tensor, targets: Tensor) -> None:
         """Count a batch."""
@@ -129,7 +128,7 @@ class CalibrationError(Metric):
             for name in self._defaults:  # after a reset in inference mode the tensors cannot be added to
                 if (state := getattr(self, name)).is_inference():
                     setattr(self, name, state.clone())
-        count(self._counts(rows.dtype), rows, scores_too=self._needs_scores)
+        count(self._counts(rows.dtype), rows)
         seen_type, seen_in = self._seen
         if seen_type != rows.dtype or seen_in is not self.facts:  # a launch that most updates need not make
             self.facts[SCORE_TYPES.index(rows.dtype)] = 1
@@ -137,7 +136,9 @@ class CalibrationError(Metric):
 
     def compute(self) -> Tensor:
         """Return the value in float64."""
-        single, double, _ = self.facts.tolist()
+        single, double, *choices = self.facts.tolist()
+        if choices != [self._choices, -self._choices]:
+            raise MergeError("the state was counted by a metric with other arguments, or merged with that of one")
         if single and double:
             raise InputError("some scores were float32, others float64, and bins differ between the two: convert them")
         reader = TallyReader(self._counts("float32" if single else "float64"))
@@ -158,6 +159,8 @@ class CalibrationError(Metric):
     def _counts(self, dtype: str) -> Tally:
         """Return the state as a tally of such scores, the same one until torchmetrics replaces the state."""
         layout = self._layouts[dtype]
+        if self.counts.shape != self._tally.buffer.shape:
+            raise MergeError("the state was counted by a metric with other arguments")
         if self._tally.buffer is not self.counts or self._tally.layout is not layout:
             self._tally = Tally(layout, self.counts, weighted=False)
         return self._tally

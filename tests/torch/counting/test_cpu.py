@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -429,3 +430,25 @@ def test_any_logits(data):
     compare(
         torch.tensor(z).reshape(n, k) / 2, torch.tensor(y), from_logits=True, notions=views, cells=12, spacing="uniform"
     )
+
+
+@pytest.mark.parametrize("score", [0.1, 0.9999])
+def test_many_equal_scores_do_not_drift(score):
+    """The sum of a crowded cell is as exact as that of few rows: rows are added up aside before they are added to it."""
+    meter = CalibrationMeter()
+    scores = torch.full((200_000,), score, dtype=torch.float64)
+    for _ in range(5):
+        meter.update(scores, torch.zeros(len(scores), dtype=torch.int8))
+    (cells,) = (one for one in meter.summary.cells if one.grid.spacing == "uniform")
+    assert cells.wp.sum() == pytest.approx(math.fsum([score] * 1_000_000), rel=1e-13)
+
+
+def test_a_wide_batch_takes_little_memory():
+    """Blocks of a batch that is converted are not kept."""
+    logits, labels = torch.zeros(400, 20_000, dtype=torch.bfloat16), torch.zeros(400, dtype=torch.int64)
+    meter = CalibrationMeter(20_000, from_logits=True)
+    tracemalloc.start()
+    meter.update(logits, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * logits.numel() / 4  # bytes: much less than the batch itself

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from importlib import resources
 from itertools import pairwise
 
@@ -315,6 +316,14 @@ def test_any_classes_of_images_and_ties(machine):
         rows = rows_of(image, y, w, from_logits=True, ignore_index=255)
         plain = machine.compare(rows, RANKED, tolerance=EXACT, bare=False)
         assert plain.invalid.sum() > 2
+
+
+def test_rows_of_bfloat16_that_were_converted(machine):
+    """How far their sums may be from 1 depends on the type that they came in."""
+    z, y = machine.logits(61, 10)
+    rows = rows_of(torch.softmax(z, dim=1).bfloat16(), y, from_logits=False)
+    wide = replace(rows, scores=rows.scores.double())
+    assert machine.compare(wide, "confidence", tolerance=EXACT, bare=False).invalid.sum() == 0
 
 
 def test_unweighted_rows_after_weighted_ones(machine):

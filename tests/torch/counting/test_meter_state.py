@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+from multiprocessing.reduction import ForkingPickler
 
 import pytest
 import torch
@@ -201,3 +202,26 @@ def test_printing():
     """A model prints its meter with its choices."""
     assert str(CalibrationMeter(3, from_logits=True)) == "CalibrationMeter(3 classes, from logits)"
     assert str(CalibrationMeter()) == "CalibrationMeter(one event)"
+
+
+@pytest.mark.parametrize("settings", [{}, {"cells": 15, "spacing": "uniform"}, {"n_classes": 3}])
+def test_counts_that_torch_moves_into_shared_memory(settings):
+    """A meter that is sent to another process counts on where its numbers are then."""
+    scores = torch.rand(100, 3).softmax(dim=1) if "n_classes" in settings else torch.rand(100)
+    targets = torch.randint(0, 2, (100,))
+    meter, other = CalibrationMeter(**settings), CalibrationMeter(**settings)
+    for n in (100, 200, 300):
+        meter.update(scores, targets)
+        other.update(scores, targets)
+        ForkingPickler.dumps(meter)
+        assert meter.n == n
+    assert_same(meter.summary, other.summary)
+
+
+def test_a_shallow_copy_counts_for_itself():
+    """What is reset in one is not reset in the other."""
+    meter = CalibrationMeter()
+    meter.update(torch.tensor([0.2]), torch.tensor([1]))
+    copied = copy.copy(meter)
+    copied.reset()
+    assert (meter.n, copied.n) == (1, 0)

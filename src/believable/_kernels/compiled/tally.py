@@ -73,15 +73,16 @@ class TallyView(NamedTuple):
 class EventFound(NamedTuple):
     """What a pass over scores of one event found."""
 
-    rows: TallyRows
+    weights: Float64s | None
     parts: Float64s
     slots: Array
     probabilities: Floats
 
     def add_to(self, sums: Float64s, by_class: Float64s, table: Float64s) -> None:
         """Add it to a tally."""
-        c.tally_sums(self.parts, sums, by_class, len(self.parts))
-        _scatter(self.slots, self.probabilities, self.rows.weights, table, 1)
+        if len(self.parts):
+            c.tally_sums(self.parts, sums, by_class, len(self.parts))
+        _scatter(self.slots, self.probabilities, self.weights, table, 1)
 
 
 def tally_event(rows: TallyRows, grids: tuple[PassGrid, ...]) -> EventFound | None:
@@ -96,7 +97,7 @@ def tally_event(rows: TallyRows, grids: tuple[PassGrid, ...]) -> EventFound | No
         lambda part, first, last: c.tally_event(*rows[:3], parts, slots, made, *numbers, first, last, *given),
         ranges(len(parts), EVENT_PARTS_PER_THREAD),
     )
-    return EventFound(rows, parts, slots, rows.scores if made is None else made) if all(valid) else None
+    return EventFound(rows.weights, parts, slots, rows.scores if made is None else made) if all(valid) else None
 
 
 # --- classes ----------------------------------------------------------------------------------------------------------
@@ -105,7 +106,7 @@ def tally_event(rows: TallyRows, grids: tuple[PassGrid, ...]) -> EventFound | No
 class ClassesFound(NamedTuple):
     """What a pass over rows of classes found; `pairs` holds slots and scores for each view but the class-wise one."""
 
-    rows: TallyRows
+    weights: Float64s | None
     parts: Float64s
     labels: Array
     brier: Float64s
@@ -114,15 +115,16 @@ class ClassesFound(NamedTuple):
 
     def add_to(self, sums: Float64s, by_class: Float64s, tables: list[Float64s]) -> None:
         """Add it to a tally, with a table for each view."""
-        c.tally_sums(self.parts, sums, by_class, len(self.parts))
-        c.tally_labels(self.labels, self.rows.weights, self.brier, by_class)
+        if len(self.parts):
+            c.tally_sums(self.parts, sums, by_class, len(self.parts))
+        c.tally_labels(self.labels, self.weights, self.brier, by_class)
         for (slots, scores), table in zip(self.pairs, tables, strict=True):
-            _scatter(slots, scores, self.rows.weights, table, slots.size // self.labels.size)
+            _scatter(slots, scores, self.weights, table, slots.size // self.labels.size)
 
     def add_entries(self, table: Float64s, codes: Codes) -> None:
         """Add every entry to the table of a class-wise view; each thread adds those of some classes."""
         n, n_classes = self.labels.size, table.shape[0] // (len(codes.bounds) + 1)
-        here = (self.probabilities, self.labels, self.rows.weights, *codes, table, table.shape[2])
+        here = (self.probabilities, self.labels, self.weights, *codes, table, table.shape[2])
         in_parts(
             lambda part, start, stop: c.tally_classwise(*here, start, stop),
             ranges(n_classes, -(-TABLE_ENTRIES_PER_THREAD // n)),
@@ -139,7 +141,7 @@ def tally_classes(
     each = max(FEWEST_ROWS, -(-n // (wanted * TILE_ROWS)) * TILE_ROWS if n > wanted * TILE_ROWS else -(-n // wanted))
     n_parts = -(-n // each)
     found = ClassesFound(
-        rows,
+        rows.weights,
         np.zeros((n_parts, N_TALLY_SUMS + 2 * n_classes)),
         np.empty(n, np.int32),
         np.empty(n),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -96,8 +97,12 @@ def add_rows(tally: Tally, rows: Rows) -> bool:
     for found in _passes(rows, plan):
         if found is None:
             return False
-        if keeps:
-            kept.append(found)
+        if not keeps:
+            continue
+        if kept:  # sums by class of every block would take too much memory, too
+            kept[0].parts[-1] += found.parts.sum(axis=0)
+            found = found._replace(parts=np.empty((0, 0)))
+        kept.append(found)
     for found in kept if keeps else _passes(rows, plan):
         if found is not None:
             _add(prepared, plan, found)

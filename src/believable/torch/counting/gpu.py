@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from believable import _kernels
-from believable._check import BFLOAT16_TOLERANCE, HEAVIEST_WEIGHT, LIGHTEST_WEIGHT, ROW_SUM_TOLERANCE
+from believable._check import HEAVIEST_WEIGHT, LIGHTEST_WEIGHT
 from believable.binning import Grid
 from believable.stats import Layout
 from believable.torch.counting.rows import Rows
@@ -103,6 +103,8 @@ class BatchKind(NamedTuple):
         Whether there are so many rows that copies of small tables are worth it.
     scores_too : bool
         Whether to sum proper scores too, or fill the tables alone.
+    tolerance : float
+        How far the sum of a row may be from 1.
     """
 
     scores: torch.dtype
@@ -114,6 +116,7 @@ class BatchKind(NamedTuple):
     ignores: bool
     many: bool
     scores_too: bool
+    tolerance: float
 
 
 Pass = Callable[[Batch], None]
@@ -148,6 +151,7 @@ def add_rows(tally: Tally, rows: Rows, scores_too: bool = True) -> None:
         rows.ignore_index is not None,
         batch.n >= ROWS_FOR_COPIES,
         scores_too,
+        rows.tolerance,
     )
     device = batch.scores.device
     if device.type == "cuda" and device.index != torch.cuda.current_device():
@@ -202,10 +206,9 @@ def recipe(layout: Layout, weighted: bool, device: str, kind: BatchKind) -> Call
         return _one_event(layout, device, kind, macros | {"VECTOR": int(kind.aligned)})
     n_classes = layout.n_classes
     macros |= {"K": n_classes}
-    tolerance = BFLOAT16_TOLERANCE if kind.scores == torch.bfloat16 else ROW_SUM_TOLERANCE
     if kind.weights is not None or kind.scores == torch.float64 or not _is_lean(layout):
-        return _any_classes(layout, weighted, device, kind, macros | {"SLACK": tolerance})
-    macros |= {"SLACK": f"{tolerance}f", "VECTOR": int(kind.aligned)}
+        return _any_classes(layout, weighted, device, kind, macros | {"SLACK": kind.tolerance})
+    macros |= {"SLACK": f"{kind.tolerance}f", "VECTOR": int(kind.aligned)}
     chosen = _few_classes if n_classes <= MAX_CLASSES_PER_THREAD else _many_classes
     return chosen(layout, device, kind, macros)
 

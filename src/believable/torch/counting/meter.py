@@ -290,6 +290,9 @@ class CalibrationMeter(nn.Module):
         new._number = new_number(new)
         return new
 
+    def __copy__(self) -> CalibrationMeter:
+        return deepcopy(self)  # counts that two meters share would be counted twice
+
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_reader": None}
 

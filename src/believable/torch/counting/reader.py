@@ -139,7 +139,7 @@ class TallyReader(Readable):
         """Return the table that these bins can be made of; None if it takes all cells, or is an error."""
         n_bins = asked.n_bins
         simple = asked.strategy == "uniform" and asked.edges is asked.threshold is None and not asked.pooled
-        if not simple or not isinstance(n_bins, int) or n_bins < 1:
+        if not simple or isinstance(n_bins, bool) or not isinstance(n_bins, int) or n_bins < 1:
             return None
         wanted = (asked.notion or self.default_notion, asked.r)
         for place, (view, grids) in enumerate(views_of(self._tally.layout)):

@@ -199,6 +199,8 @@ def whole_or_none(ignore_index: Any) -> int | None:
         raise InputError(
             "{argument} must be an integer or None, got {got!r}", argument="ignore_index", got=ignore_index
         )
+    if not -(2**63) <= ignore_index < 2**63:
+        raise InputError("{argument} must fit into 64 bits, got {got}", argument="ignore_index", got=ignore_index)
     return int(ignore_index)
 
 

@@ -62,13 +62,23 @@ class Tally:
     tables : list of Tensor
         One table for each view: (strata * codes, 2, moments), by outcome. The code of a score is the number of cell
         edges below it, of all grids of the view together, which gives its cell on each grid.
-    prepared : dict
-        What kernels prepare once for this tally and use for every batch.
     """
 
     def __init__(self, layout: Layout, buffer: Tensor, weighted: bool) -> None:
         self.layout, self.buffer, self.weighted = layout, buffer, weighted
-        self.prepared: dict[Any, Any] = {}
+        self._prepared: tuple[int, dict[Any, Any]] = (-1, {})
+
+    @property
+    def prepared(self) -> dict[Any, Any]:
+        """What kernels prepare once for this tally and use for every batch.
+
+        It holds pointers, so it is made anew where torch has moved the numbers, as it does to share them with another
+        process.
+        """
+        place = self.buffer.data_ptr()
+        if place != self._prepared[0]:
+            self._prepared = (place, {})
+        return self._prepared[1]
 
     @classmethod
     def empty(cls, layout: Layout, device: Any = None, weighted: bool = False) -> Tally:

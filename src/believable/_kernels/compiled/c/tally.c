@@ -7,6 +7,8 @@
 
 #define AHEAD 16       /* rows whose slots are prefetched: tables do not fit in a near cache */
 #define SLOTS_BESIDE 8 /* neighbouring slots of one thread, whole cache lines of any table */
+#define CROWDED 4096   /* rows of a slot from which on further ones are first summed aside, as many at a time */
+#define PLACES 64      /* groups of neighbouring slots that can be aside, at least as many as there are shares */
 
 typedef struct {
     const int32_t *slots;
@@ -25,19 +27,53 @@ WIDER static int are_slots(const int32_t *slots, Py_ssize_t n, int32_t n_slots)
     return !bad;
 }
 
+/* Sums of crowded slots: a row that is added to the sum of millions of others rounds that sum, which adds up. All slots
+ * that compete for a place belong to one thread, so the result does not depend on the number of threads. */
+typedef struct {
+    int32_t slot[PLACES * SLOTS_BESIDE];
+    double sums[PLACES * SLOTS_BESIDE][7];
+} Aside;
+
+static void put_back(Aside *aside, Py_ssize_t place, double *table, int moments)
+{
+    double *const at = table + (Py_ssize_t)aside->slot[place] * moments;
+    for (int k = 0; k < moments && aside->slot[place] >= 0; k++)
+        at[k] += aside->sums[place][k];
+    aside->slot[place] = -1;
+}
+
+/* Where to add a row of a crowded slot. */
+static double *sums_aside(Aside *aside, int32_t slot, double *table, int moments)
+{
+    const Py_ssize_t place = slot % (PLACES * SLOTS_BESIDE);
+    if (aside->slot[place] != slot || aside->sums[place][0] >= CROWDED) {
+        put_back(aside, place, table, moments);
+        aside->slot[place] = slot;
+        memset(aside->sums[place], 0, sizeof aside->sums[place]);
+    }
+    return aside->sums[place];
+}
+
 /* Adds the slots that are one thread's share of a power of two. */
 INLINE void scatter_as(const Scatter *to, Py_ssize_t n, uint32_t share, uint32_t shares, int is_float, int moments)
 {
     const int32_t *const slots = to->slots;
     const double *const weights = to->weights.data;
+    Aside aside;
+    memset(aside.slot, -1, sizeof aside.slot);
     for (Py_ssize_t i = 0; i < n; i++) {
         const int32_t slot = slots[i], later = slots[i + AHEAD < n ? i + AHEAD : i];
         PREFETCH(to->table + (Py_ssize_t)later * moments);
         if (slot < 0 || ((uint32_t)slot / SLOTS_BESIDE & (shares - 1)) != share)
             continue;
         const double p = is_float ? (double)((const float *)to->scores.data)[i] : ((const double *)to->scores.data)[i];
-        add_row(to->table + (Py_ssize_t)slot * moments, 1, p, weights == NULL ? 1 : weights[i / to->each], moments);
+        double *at = to->table + (Py_ssize_t)slot * moments;
+        if (at[0] >= CROWDED)
+            at = sums_aside(&aside, slot, to->table, moments);
+        add_row(at, 1, p, weights == NULL ? 1 : weights[i / to->each], moments);
     }
+    for (Py_ssize_t place = 0; place < PLACES * SLOTS_BESIDE; place++)
+        put_back(&aside, place, to->table, moments);
 }
 
 static void scatter(const Scatter *to, Py_ssize_t n, uint32_t share, uint32_t shares)
@@ -65,7 +101,7 @@ static PyObject *tally_scatter(PyObject *self, PyObject *const *args, Py_ssize_t
     const Py_ssize_t moments = numbers[0], each = numbers[1], share = numbers[2], shares = numbers[3], n = a[0].size;
     const int fits = given && (moments == 3 || moments == 7) && each > 0 && n % each == 0 && a[1].size == n &&
                (a[2].data == NULL || a[2].size == n / each) && a[3].size % moments == 0 && shares > 0 &&
-               shares <= 1 << 16 && (shares & (shares - 1)) == 0 && share >= 0 && share < shares &&
+               shares <= PLACES && (shares & (shares - 1)) == 0 && share >= 0 && share < shares &&
                a[3].size / moments <= INT32_MAX && are_slots(a[0].data, n, (int32_t)(a[3].size / moments));
     if (fits) {
         const Scatter to = {a[0].data, a[1], a[2], a[3].data, each, (int)moments};
