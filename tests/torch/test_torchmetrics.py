@@ -201,7 +201,7 @@ def test_torchmetrics_is_imported_with_the_class_alone(monkeypatch):
 )
 def test_states_of_other_arguments_are_refused(made, loaded):
     """A state that means something else is an error, not a number."""
-    metric, other = CalibrationError("ece", **made), CalibrationError("ece", **loaded)
+    metric, other = believable.torch.CalibrationError("ece", **made), believable.torch.CalibrationError("ece", **loaded)
     metric.persistent(True)
     other.persistent(True)
     k = made.get("n_classes")

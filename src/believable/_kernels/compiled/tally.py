@@ -24,8 +24,8 @@ ENTRIES_OF_A_PART, MOST_PARTS, FEWEST_ROWS = 1 << 15, 16, 8
 ENTRIES_OF_A_ROW = 16  # what a row costs besides its entries
 TILE_ROWS = 64
 # What justifies a thread: several times as much work as waking it.
-EVENT_PARTS_PER_THREAD = 1
-CLASS_ENTRIES_PER_THREAD, SLOTS_PER_THREAD, TABLE_ENTRIES_PER_THREAD = 1 << 15, 1 << 14, 1 << 14
+EVENT_PARTS_PER_THREAD = 2
+CLASS_ENTRIES_PER_THREAD, SLOTS_PER_THREAD, TABLE_ENTRIES_PER_THREAD = 1 << 16, 1 << 17, 1 << 14
 
 
 class TallyRows(NamedTuple):
