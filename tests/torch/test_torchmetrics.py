@@ -190,6 +190,7 @@ def test_torchmetrics_is_imported_with_the_class_alone(monkeypatch):
         believable.torch.CalibrationErorr  # noqa: B018
 
 
+@pytest.mark.filterwarnings("ignore:The ``compute`` method of metric:UserWarning")
 @pytest.mark.parametrize(
     ("made", "loaded"),
     [
