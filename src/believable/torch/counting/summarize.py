@@ -75,7 +75,7 @@ def bin_stats(
 ) -> BinStats:
     """Count tensors in uniform bins: all that a calibration error with these bins needs.
 
-    On a GPU it takes half to two thirds of the time of `summarize` with as many cells, which also sums proper scores.
+    On a GPU it is several times as fast as `summarize`, which also sums proper scores and keeps fine cells.
     It equals `believable.BinStats.of` for the same numbers: counts exactly, sums up to rounding.
 
     Parameters
