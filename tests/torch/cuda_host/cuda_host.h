@@ -116,6 +116,13 @@ inline T atomicAdd(T* to, T x) {
   return before;
 }
 
+template <class T>
+inline T atomicExch(T* to, T x) {
+  T before = *to;
+  *to = x;
+  return before;
+}
+
 // --- numbers ---------------------------------------------------------------------------------------------------------
 
 template <class To, class From>
