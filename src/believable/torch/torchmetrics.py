@@ -12,7 +12,7 @@ from believable import _check
 from believable._types import Notion
 from believable.errors import InputError, MergeError, MissingDependencyError, UndefinedError
 from believable.metrics.table import find_metric
-from believable.torch.counting.meter import device_after
+from believable.torch.counting.meter import COUNTING_LOCK, device_after
 from believable.torch.counting.reader import TallyReader
 from believable.torch.counting.rows import rows_of, whole_or_none
 from believable.torch.counting.state import count
@@ -128,7 +128,8 @@ class CalibrationError(Metric):
             for name in self._defaults:  # after a reset in inference mode the tensors cannot be added to
                 if (state := getattr(self, name)).is_inference():
                     setattr(self, name, state.clone())
-        count(self._counts(rows.dtype), rows)
+        with COUNTING_LOCK:
+            count(self._counts(rows.dtype), rows)
         seen_type, seen_in = self._seen
         if seen_type != rows.dtype or seen_in is not self.facts:  # a launch that most updates need not make
             self.facts[SCORE_TYPES.index(rows.dtype)] = 1

@@ -452,3 +452,17 @@ def test_a_wide_batch_takes_little_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < logits.numel()  # bytes: half of the batch itself
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+@pytest.mark.parametrize("k", [3, 64, 65, 72, 1000, 1001])
+def test_a_class_that_is_missing_in_every_row(k, from_logits):
+    """NaN in the first, a middle or the last column is refused, wherever the row lies in a tile."""
+    for n in (1, 8, 64, 65):
+        for column in (0, k // 2, k - 1):
+            scores = torch.full((n, k), 1 / k)
+            scores[:, column] = torch.nan
+            meter = CalibrationMeter(k, from_logits=from_logits)
+            with pytest.raises(InputError, match="must be finite, got nan at row 0"):
+                meter.update(scores, torch.zeros(n, dtype=torch.int64))
+            assert meter.n == 0

@@ -225,3 +225,32 @@ def test_a_shallow_copy_counts_for_itself():
     copied = copy.copy(meter)
     copied.reset()
     assert (meter.n, copied.n) == (1, 0)
+
+
+def test_counts_that_another_process_shares_are_read_anew():
+    """What was read is remembered until the next update, but not where others can count, too."""
+    meter, other = CalibrationMeter(), CalibrationMeter()
+    for one in (meter, other):
+        one.update(torch.tensor([0.2, 0.7]), torch.tensor([0, 1]))
+    assert meter.summary is meter.summary
+    meter._state.tally.buffer.share_memory_()
+    before = meter.compute(["brier"])["brier"]
+    meter._state.tally.buffer.add_(other._state.tally.buffer)
+    assert meter.summary.n == 4
+    assert meter.compute(["brier"])["brier"] == pytest.approx(before)
+
+
+def test_merged_loaded_and_reset_counts_stay_in_their_tensor():
+    """A CUDA graph that contains an update knows the address of the counts."""
+    meter, other = CalibrationMeter(cells=15, spacing="uniform"), CalibrationMeter(cells=15, spacing="uniform")
+    other.update(torch.tensor([0.2]), torch.tensor([1]))
+    place = meter._state.tally.buffer.data_ptr()
+    meter(torch.tensor([0.2]), torch.tensor([1]))
+    meter.merge_state(other)
+    assert meter.n == 2
+    meter.load_state_dict(other.state_dict())
+    assert meter.n == 1
+    meter.reset()
+    assert meter.n == 0
+    meter.to("cpu")
+    assert meter._state.tally.buffer.data_ptr() == place

@@ -142,7 +142,7 @@ def cells_of_table(table: Float64s, cells: tuple[Ints, ...]) -> list[CellSums]:
     by_code = table.reshape(n_codes, 2 * moments)
     by_code = np.ascontiguousarray(by_code) if len(found) == n_codes else by_code[found]
     codes: Any = found.astype(np.intc)
-    work = [(k, k + 1) for k in range(len(cells))] if len(found) >= CODES_PER_THREAD else [(0, len(cells))]
+    work = ranges(len(cells), 1 if len(found) >= CODES_PER_THREAD else len(cells))
     made = in_parts(
         lambda _, first, last: [_on_grid(codes, by_code, of_codes, moments, False) for of_codes in cells[first:last]],
         work,

@@ -8,10 +8,11 @@ threads is not divided again, so threads never wait for each other.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from threading import Lock, Thread, local
 from typing import TypeVar
 
@@ -62,6 +63,7 @@ def in_parts(work: Callable[[int, int, int], Result], parts: list[tuple[int, int
     if len(parts) == 1:
         return [work(0, *parts[0])]
     results: list[Result | BaseException | None] = [None] * len(parts)
+    unclaimed = deque(range(1, len(parts)))
     unfinished, guard, finished = len(parts), Lock(), Lock()
     finished.acquire()  # until whoever finishes the last part releases it
 
@@ -72,25 +74,26 @@ def in_parts(work: Callable[[int, int, int], Result], parts: list[tuple[int, int
                 results[number] = work(number, *parts[number])
         except BaseException as error:  # raised again in the waiting thread
             results[number] = error
-        with guard:
-            unfinished -= 1
-            last = unfinished == 0
-        if last:
-            finished.release()
+        finally:
+            with guard:
+                unfinished -= 1
+                last = unfinished == 0
+            if last:
+                finished.release()
 
-    waiting = _workers.queue
-    if not _workers.have(len(parts) - 1):  # no more threads, for example at shutdown
-        waiting = SimpleQueue()
-    for number in range(1, len(parts)):
-        waiting.put((run, number))
-    run(0)
-    while not finished.acquire(blocking=False):  # instead of waiting, do what nobody has begun
+    def run_unclaimed() -> bool:
         try:
-            job, number = waiting.get_nowait()
-        except Empty:
-            finished.acquire()
-            break
-        job(number)
+            number = unclaimed.popleft()
+        except IndexError:
+            return False
+        run(number)
+        return True
+
+    _workers.ask(run_unclaimed, len(parts) - 1)
+    run(0)
+    while run_unclaimed():  # what no thread has begun yet
+        pass
+    finished.acquire()
     for result in results:
         if isinstance(result, BaseException):
             raise result
@@ -98,31 +101,32 @@ def in_parts(work: Callable[[int, int, int], Result], parts: list[tuple[int, int
 
 
 class Workers:
-    """Threads that take work from a queue, as many as were ever needed at once."""
+    """Threads that take work from a queue, as many as were ever asked for at once."""
 
     def __init__(self) -> None:
-        self.queue: SimpleQueue[tuple[Callable[[int], None], int]] = SimpleQueue()
+        self._queue: SimpleQueue[Callable[[], object]] = SimpleQueue()
         self._n = 0
         self._starting = Lock()
 
-    def have(self, n: int) -> bool:
-        """Start threads until there are n; return whether there are any."""
-        if self._n < n:
+    def ask(self, work: Callable[[], object], times: int) -> None:
+        """Have this called so many times by threads, as soon as they are free; by none where none can be started."""
+        if self._n < times:
             with self._starting:
                 try:
-                    while self._n < n:
-                        Thread(target=_work_off, args=(self.queue,), daemon=True, name="believable").start()
+                    while self._n < times:
+                        Thread(target=_work_off, args=(self._queue,), daemon=True, name="believable").start()
                         self._n += 1
-                except RuntimeError:
+                except RuntimeError:  # no more threads, for example at shutdown
                     pass
-        return self._n > 0
+        for _ in range(times if self._n else 0):
+            self._queue.put(work)
 
 
-def _work_off(queue: SimpleQueue[tuple[Callable[[int], None], int]]) -> None:
+def _work_off(queue: SimpleQueue[Callable[[], object]]) -> None:
     while True:
-        job, number = queue.get()
-        job(number)
-        del job  # which holds arrays
+        work = queue.get()
+        work()
+        del work  # which holds arrays
 
 
 def _start_again() -> None:

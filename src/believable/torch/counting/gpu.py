@@ -22,6 +22,7 @@ from torch import Tensor
 from believable import _kernels
 from believable._check import HEAVIEST_WEIGHT, LIGHTEST_WEIGHT
 from believable.binning import Grid
+from believable.errors import InputError
 from believable.stats import Layout
 from believable.torch.counting.rows import Rows
 from believable.torch.counting.tally import Tally, code_bounds, n_codes, parts_of, views_of
@@ -50,6 +51,7 @@ EVENT_TABLE_COPIES = 512
 ROWS_FOR_COPIES = 1 << 14  # with fewer rows, adding up the copies takes longer than waiting
 ROWS_AT_ONCE = 1 << 20  # rows of `any_classes`, which keeps three numbers of each
 THREADS_FOR_BINS = 512
+NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
 THREADS_OF_A_FOLD = 128
 VIEW_NAMES = {
     "confidence": "CONFIDENCE_VIEW",
@@ -165,6 +167,11 @@ def _pass_for(tally: Tally, kind: BatchKind) -> Pass:
     """Return what counts such batches, prepared for the first of them."""
     made: Pass | None = tally.prepared.get(kind)
     if made is None:
+        if tally.buffer.is_cuda and torch.cuda.is_current_stream_capturing():
+            raise InputError(
+                "nothing can be prepared while a CUDA graph is captured: make an update with a batch of the same types "
+                "and size before"
+            )
         made = tally.prepared[kind] = recipe(tally.layout, tally.weighted, str(tally.buffer.device), kind)(tally)
     return made
 
@@ -255,7 +262,7 @@ def source(name: str, macros: dict[str, Any]) -> str:
 class Launch:
     """A kernel, ready to be launched: arguments that stay the same are prepared, the others are filled in.
 
-    A kernel of torch can be called itself, but takes 30 microseconds to look at its arguments; the driver takes five.
+    A kernel of torch can be called itself, but takes 33 microseconds to look at its arguments; the driver takes five.
     One launch at a time: the arguments are in one place.
     """
 
@@ -283,6 +290,9 @@ class Launch:
         stream = ctypes.c_void_p(torch._C._cuda_getCurrentRawStream(torch.cuda.current_device()))
         grid = (blocks, 1, 1, self._threads, 1, 1)
         error = driver.cuLaunchKernel(function, *grid, self._shared, stream, self._places, None)
+        if error == NO_CONTEXT:  # the first work of this thread: any call of torch that asks the device mends that
+            torch.cuda.current_stream().query()
+            error = driver.cuLaunchKernel(function, *grid, self._shared, stream, self._places, None)
         if error:
             raise RuntimeError(f"a kernel could not be launched: CUDA error {error}")
 
@@ -485,12 +495,13 @@ def _any_classes(
         columns_launch = Launch(of_columns, threads, [None, None, None, bounds, tally.buffer], 2)
 
         def add(batch: Batch) -> None:
-            at_once = min(batch.n, ROWS_AT_ONCE) if batch.inner == 1 else batch.n
-            kept = torch.empty((at_once, 3), dtype=torch.float64, device=batch.scores.device)
-            for first in range(0, batch.n, at_once):
-                n = min(at_once, batch.n - first)
-                scores, labels = batch.scores[first : first + n], batch.labels[first : first + n]
-                weights = scores if batch.weights is None else batch.weights[first : first + n]
+            outer = len(batch.labels)
+            at_once = min(outer, max(1, ROWS_AT_ONCE // batch.inner))  # images, or rows
+            kept = torch.empty((at_once * batch.inner, 3), dtype=torch.float64, device=batch.scores.device)
+            for first in range(0, outer, at_once):
+                here = slice(first, first + at_once)
+                scores, labels = batch.scores[here], batch.labels[here]
+                weights, n = scores if batch.weights is None else batch.weights[here], labels.numel()
                 blocks = _blocks(-(-n // teams) * threads, threads, 0, 128)
                 rows_launch(blocks, (scores, labels, weights, kept), (n, batch.inner, batch.ignored))
                 if kind.scores_too or macros["CLASSWISE"]:

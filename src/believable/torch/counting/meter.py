@@ -141,6 +141,7 @@ class CalibrationMeter(nn.Module):
         }
         self._state = MeterState.empty(self._layouts["float64"])
         self._reader: TallyReader | None = None  # of the counts since the last update
+        self._captured = False  # whether a CUDA graph contains an update
         with torch.inference_mode(False):
             self._order, self._number = torch.zeros((), dtype=torch.int64), new_number(self)  # for torch.compile
 
@@ -163,6 +164,8 @@ class CalibrationMeter(nn.Module):
             return
         rows = self._rows(predictions, targets, sample_weight)
         if len(rows):
+            if rows.scores.is_cuda and torch.cuda.is_current_stream_capturing():
+                self._captured = True
             with COUNTING_LOCK:
                 self._hold(self._added(self._state, rows))
 
@@ -294,7 +297,7 @@ class CalibrationMeter(nn.Module):
         return deepcopy(self)  # counts that two meters share would be counted twice
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_reader": None}
+        return self.__dict__ | {"_reader": None, "_captured": False}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -303,8 +306,19 @@ class CalibrationMeter(nn.Module):
     # --- inside ---
 
     def _hold(self, state: MeterState) -> None:
-        """Take over a state, and forget what was read from the one before."""
+        """Take over a state, and forget what was read from the one before.
+
+        Where the numbers fit into the tensor that is there, they are copied into it: a CUDA graph knows its address.
+        """
         own = self.__dict__  # `Module.__setattr__` takes longer than everything else here
+        before: MeterState | None = own.get("_state")
+        if before is not None and before.tally.buffer is not state.tally.buffer:
+            state = state.in_place_of(before)
+            if own.get("_captured") and state.tally.buffer is not before.tally.buffer:
+                raise InputError(
+                    "a CUDA graph contains an update of this meter, and would count into tensors that are no longer "
+                    "used: capture it after the first weights, and on its final device"
+                )
         own["_state"], own["_reader"] = state, None
 
     def _read(self) -> TallyReader:
@@ -312,7 +326,11 @@ class CalibrationMeter(nn.Module):
         if self.sync_on_compute and is_distributed(self.process_group):
             reader = TallyReader(summed_over_processes(self._state, self.process_group).tally)
         else:
-            reader = self._reader = self._reader or TallyReader(self._state.tally)
+            with COUNTING_LOCK:
+                counts = self._state.tally
+                # A CUDA graph that is replayed, or another process, counts without this object knowing.
+                known = None if self._captured or counts.buffer.is_shared() else self._reader
+                reader = self._reader = known or TallyReader(counts)
         reader.refuse_invalid()
         return reader
 

@@ -7,7 +7,6 @@ processes are added in one message, and `state_dict` holds a state as plain tens
 from __future__ import annotations
 
 import json
-import warnings
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from torch import Tensor, distributed
 
 from believable.errors import InputError, MergeError, SchemaError
 from believable.stats import Layout
+from believable.stats.cells import warn_caller
 from believable.stats.saved import field_of, open_saved
 from believable.torch.counting import cpu, gpu, reference
 from believable.torch.counting.rows import Rows, check_rows
@@ -56,6 +56,15 @@ class MeterState:
         """Return the state with other numbers."""
         return replace(self, tally=Tally(self.tally.layout, buffer, self.tally.weighted))
 
+    def in_place_of(self, other: MeterState) -> MeterState:
+        """Return this state in the tensor of the other, if it fits into that."""
+        there = other.tally.buffer
+        if (there.shape, there.device) != (self.tally.buffer.shape, self.device) or there.is_meta:
+            return self
+        with torch.no_grad():
+            there.copy_(self.tally.buffer)
+        return self.holding(there)
+
     def to(self, device: Any) -> MeterState:
         """Return the state on another device; meta tensors become zeros."""
         buffer = self.tally.buffer
@@ -63,9 +72,7 @@ class MeterState:
             return self.holding(torch.zeros_like(buffer, device=device) if buffer.is_meta else buffer.to(device))
 
     def cleared(self) -> MeterState:
-        """Return the state without rows: its own tensors set to 0, or new ones where these had room for weights."""
-        if self.tally.weighted:
-            return MeterState.empty(self.tally.layout, self.device)
+        """Return the state without rows; its own numbers are set to 0."""
         self.tally.buffer.zero_()
         return replace(self, typed=False)
 
@@ -148,8 +155,8 @@ def refuse_if_deterministic() -> None:
         "torch.use_deterministic_algorithms(True) forbids: count on the CPU, or pass warn_only=True to it"
     )
     if not torch.is_deterministic_algorithms_warn_only_enabled():
-        raise InputError(sentence)
-    warnings.warn(sentence, UserWarning, stacklevel=3)
+        raise RuntimeError(sentence)  # as torch's own operations do
+    warn_caller(sentence, UserWarning)
 
 
 # --- saving -----------------------------------------------------------------------------------------------------------

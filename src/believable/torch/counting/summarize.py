@@ -121,5 +121,6 @@ def _counted(rows: Rows, layout: Layout, *, scores_too: bool = True) -> TallyRea
         count(tally, rows, scores_too=scores_too)
     reader = TallyReader(tally)
     if tally.buffer.is_cuda and any(reader.invalid()):
-        check_rows(rows)
+        check_rows(rows)  # this error names the row
+        reader.refuse_invalid()  # a sum on the verge of the tolerance, in single precision
     return reader

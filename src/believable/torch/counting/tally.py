@@ -19,7 +19,7 @@ from believable._types import Array, Kind, Notion, Spacing
 from believable.binning import Grid
 from believable.errors import InputError
 from believable.predictions.view import View
-from believable.stats import CellStats, Layout, ScoreSums, Summary
+from believable.stats import CellStats, Layout, ScoreSums
 from believable.stats.counts import from_moments
 from believable.stats.one_pass import cells_of_sums
 from believable.torch.counting.rows import REASONS
@@ -138,11 +138,6 @@ class Tally:
         for (view, grids), table in zip(views_of(self.layout), self.tables, strict=True):
             cells |= _cells_of_view(view, grids, on_host(table).numpy())
         return tuple(cells[pair] for pair in self.layout.views)
-
-    def summary(self) -> Summary:
-        """Return the statistic of the NumPy functions."""
-        cells = self.cells()
-        return Summary(sums=score_sums(self.layout, self.sums.cpu().numpy(), self.by_class.cpu().numpy()), cells=cells)
 
 
 class Part(NamedTuple):

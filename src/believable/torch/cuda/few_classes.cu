@@ -235,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
     long long label = row < n ? (long long)labels[row] : 0;
     const bool left_out = IGNORE && label == ignored;
     if (left_out && row < n) n_ignored += 1;
-    Row of;
+    Row of = {};
     bool valid = false, hit = false;
     if (row < n && !left_out) {
       bool known = label >= 0 && label < K;

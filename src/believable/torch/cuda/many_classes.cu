@@ -7,7 +7,8 @@
 #define LANES (32 * WARPS)
 #define LOADS ((K + LANES * VECTOR - 1) / (LANES * VECTOR))
 #define ENTRIES (LOADS * VECTOR)
-#define ROWS_OF_A_WARP 64  // before its sums are added up
+#define ROWS_OF_A_WARP 64       // before its sums are added up
+#define FLUSHES_OF_CLASSES 8    // so often that happens before its sums by class are
 #define HALF_LOWEST -1.7e38f
 
 struct Found {
@@ -93,6 +94,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 1 ? 3 : 1) many_c
     for (int i = 0; i < 5; i++) squares[i] = 0;
     counted_in_all += counted;
     finite_nll = counted = 0, since = 0;
+  };
+
+  int flushes = 0;
+  auto flush_classes = [&]() {
+#pragma unroll
+    for (int i = 0; i < ENTRIES && (SCORES || CLASSWISE_CELLS); i++) {
+      int column = (i / VECTOR * LANES + lane) * VECTOR + i % VECTOR;
+      if (column < K) add_class(column, counted_in_all, p_sums[i], pp_sums[i], by_class, classwise_table);
+      p_sums[i] = pp_sums[i] = 0;
+    }
+    counted_in_all = 0;
   };
 
   for (long long start = (long long)blockIdx.x * teams; start < n; start += (long long)gridDim.x * teams) {
@@ -249,7 +261,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 1 ? 3 : 1) many_c
       p_sums[i] += p;
       pp_sums[i] = fmaf(p, p, pp_sums[i]);
     }
-    if (++since >= ROWS_OF_A_WARP) flush();
+    if (++since >= ROWS_OF_A_WARP) {
+      flush();
+      if (++flushes % FLUSHES_OF_CLASSES == 0) flush_classes();
+    }
   }
   flush();
   if (IGNORE && speaker && n_ignored > 0) atomicAdd(buffer + IGNORED, n_ignored);
@@ -282,11 +297,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 1 ? 3 : 1) many_c
   for (int column = threadIdx.x; column < K; column += THREADS)
     add_class(column, of_rows, of_classes[0][column], of_classes[1][column], by_class, classwise_table);
 #else
-#pragma unroll
-  for (int i = 0; i < ENTRIES; i++) {
-    int column = (i / VECTOR * LANES + lane) * VECTOR + i % VECTOR;
-    if (column < K) add_class(column, counted_in_all, p_sums[i], pp_sums[i], by_class, classwise_table);
-  }
+  flush_classes();
 #endif
 #endif
 #if CONFIDENCE_CELLS == 1

@@ -223,7 +223,10 @@ struct Several {
 #endif
 #pragma unroll
     for (int i = 0; i < AT_ONCE * (int)sizeof(label_t) / 4; i++)
-      others |= labels.of[i] & (sizeof(label_t) == 1 ? 0xfefefefeu : sizeof(label_t) == 8 && i % 2 ? ~0u : ~1u);
+      others |= labels.of[i] & (sizeof(label_t) == 1   ? 0xfefefefeu
+                                : sizeof(label_t) == 2 ? 0xfffefffeu
+                                : sizeof(label_t) == 8 && i % 2 ? ~0u
+                                                                : ~1u);
     return others == 0 && valid;
   }
 };

@@ -297,7 +297,8 @@ FIRST_AT_LEAST(first_double_at_least, double)
         TYPE top, low, finite;                                                                                         \
         NAME##_extremes(x, n, &top, &low, &finite);                                                                    \
         rest->top[at] = (double)top, rest->low[at] = (double)low, rest->finite[at] = (double)finite;                   \
-        rest->arg[at] = (double)FIRST(x, n, top);                                                                      \
+        const Py_ssize_t first = FIRST(x, n, top); /* n if the row begins with NaN, which is no entry */               \
+        rest->arg[at] = first < n ? (double)first : 0;                                                                 \
     }
 
 FIND(find_floats, float, first_float_at_least)
