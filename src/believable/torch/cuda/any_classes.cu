@@ -271,8 +271,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) any_classes(
   }
 }
 
-// Sums by class, and class-wise cells. COLUMNS threads (a power of two, at least K or THREADS) have a column each, and a
-// block THREADS / COLUMNS rows at a time; blocks are numbered by tiles of columns first.
+// Sums by class, and class-wise cells. COLUMNS threads (a power of two, at least K or 128) have a column each, and a block
+// has THREADS / COLUMNS rows at a time; blocks are numbered by tiles of columns first.
 extern "C" __global__ void __launch_bounds__(THREADS) class_columns(
     const score_t* __restrict__ scores, const label_t* __restrict__ labels, const double* __restrict__ kept,
     const double* __restrict__ bounds, double* buffer, double n_rows, double inner_rows) {
