@@ -29,9 +29,12 @@ def _nothing_compiled_before():
     torch.compiler.reset()
 
 
-@pytest.fixture(params=["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+INDUCTOR = pytest.param("inductor", marks=pytest.mark.slow)
+
+
+@pytest.fixture(params=["eager", "aot_eager"])
 def backend(request):
-    """Who runs the graph: Python, the same after autograd's tracing, and compiled code."""
+    """Who runs the graph: Python, or the same after autograd's tracing; some tests name the compiler, too."""
     if request.param == "inductor":
         need("compiler")
     return request.param
@@ -56,6 +59,7 @@ def meter_on(device):
     return CalibrationMeter(3, from_logits=True).to(device)
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", INDUCTOR], indirect=True)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_updates_without_gradients(device, backend, network, weighted):
     """A model and an update are one graph, for batches of any size, with and without weights."""
@@ -115,6 +119,7 @@ def test_a_whole_step_of_training(device, backend, network):
     assert_same(inside.summary, outside.summary)
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", INDUCTOR], indirect=True)
 def test_updates_keep_their_order(device, backend):
     """A reset between two updates forgets the first alone, and meters of one graph stay apart."""
     first, second = meter_on(device), CalibrationMeter().to(device)

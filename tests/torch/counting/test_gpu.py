@@ -240,12 +240,18 @@ def weights_for(rows, device, dtype=torch.float64):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("from_logits", [False, True])
 @pytest.mark.parametrize(
-    ("dtype", "weight"), [(torch.float64, None), (torch.float32, torch.float32), (torch.float64, torch.float64)]
-)
-@pytest.mark.parametrize(
-    ("cells", "spacing"), [(15, "uniform"), (50_400, ("uniform", "logit")), (840, "logit"), (100, ("logit", "uniform"))]
+    ("from_logits", "dtype", "weight", "cells", "spacing"),
+    [
+        (False, torch.float64, None, 15, "uniform"),
+        (False, torch.float64, None, 50_400, ("uniform", "logit")),
+        (True, torch.float64, None, 840, "logit"),
+        (False, torch.float32, torch.float32, 50_400, ("uniform", "logit")),
+        (True, torch.float32, torch.float32, 15, "uniform"),
+        (False, torch.float32, torch.float64, 100, ("logit", "uniform")),
+        (True, torch.float64, torch.float64, 50_400, ("uniform", "logit")),
+        (False, torch.float64, torch.float64, 840, "logit"),
+    ],
 )
 def test_one_event_in_double_precision(machine, from_logits, dtype, weight, cells, spacing):
     """Scores in double precision and weights, on any grid, with copies of a small table and without."""

@@ -176,10 +176,9 @@ class CalibrationMeter(nn.Module):
         batch = MeterState.empty(self._state.tally.layout, self.device, typed=self._state.typed)
         if len(rows):
             batch = self._added(batch, rows)
-        batch.tally.raise_if_invalid()
-        values = Evaluation({}, {}, None, None)
-        if batch.n:
-            values = self._evaluated(TallyReader(batch.tally), None, None, None)
+        reader = TallyReader(batch.tally)
+        reader.refuse_invalid()
+        values = self._evaluated(reader, None, None, None) if reader.n else Evaluation({}, {}, None, None)
         with COUNTING_LOCK:
             self._hold(self._state.merged(batch))
         return values

@@ -128,10 +128,6 @@ class Tally:
             mine.copy_(theirs[:, :, PLAIN_MOMENT_OF_WEIGHTED] if theirs.ndim == 3 else theirs)
         return wider
 
-    def raise_if_invalid(self) -> None:
-        """Raise an error that says how many rows were invalid, and why."""
-        raise_if_any(self.invalid.tolist())
-
     def cells(self) -> tuple[CellStats, ...]:
         """Return the cells of each view and grid; on a GPU this waits for pending work."""
         cells: dict[tuple[View, Grid], CellStats] = {}

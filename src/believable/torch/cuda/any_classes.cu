@@ -7,14 +7,6 @@
 // CLASSWISE_TABLE, CLASSWISE_CODES, CLASSWISE_CELLS and CLASSWISE_BOUNDS. Tables and bounds are places in their tensors;
 // cells are 0 where bounds have to be searched.
 
-#ifdef WEIGHT
-typedef WEIGHT weight_t;
-#define WEIGHT_AT(row) (double)weights[row]
-#else
-typedef float weight_t;
-#define WEIGHT_AT(row) 1.0
-#endif
-
 // Entries of a row: exponentials of scores of at most 32 bits are in single precision, and so is what a thread adds up
 // of one row. Sums over threads and rows are double.
 #if SCORE == 3
@@ -44,11 +36,6 @@ __device__ __forceinline__ int code_of(double p, const double* bounds, int codes
   while (code > 0 && p <= bounds[code - 1]) code--;
   while (code < codes - 1 && p > bounds[code]) code++;
   return code;
-}
-
-__device__ __forceinline__ void add_alone(double* table, long long at, double p, double w) {
-#pragma unroll
-  for (int which = 0; which < MOMENTS; which++) atomicAdd(table + at * MOMENTS + which, moment_of(which, p, w));
 }
 
 // Joins the values of the threads of a row; all of them get the result.

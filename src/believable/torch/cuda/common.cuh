@@ -1,9 +1,9 @@
 // What every kernel here shares: types, the rule that says which cell a score is in, and adding up within a block.
 //
 // Macros: SCORE (0 float32, 1 float16, 2 bfloat16, 3 float64), LABEL (the type of the labels), WEIGHT (that of the
-// weights; not defined without weights), LIGHTEST and HEAVIEST (of weights), LOGITS (0 or 1: then probabilities are double, as in the NumPy
-// core, and of the type of the scores otherwise), CELLS (of the grid between {0} and {1}), THREADS, SCORES (1: the sums
-// behind proper scores too; 0: the tables alone).
+// weights; not defined without weights), LIGHTEST and HEAVIEST (of weights), LOGITS (0 or 1: then probabilities are
+// double, as in the NumPy core, and of the type of the scores otherwise), CELLS (of the grid between {0} and {1}),
+// THREADS, SCORES (1: the sums behind proper scores too; 0: the tables alone).
 
 #if SCORE == 0
 typedef float score_t;
@@ -210,9 +210,13 @@ __device__ __forceinline__ void add_pair(double* table, long long code, int outc
 }
 
 #ifdef WEIGHT
+typedef WEIGHT weight_t;
+#define WEIGHT_AT(row) (double)weights[row]
 #define MOMENTS 7
 #define LANES_OF_A_PAIR 8
 #else
+typedef float weight_t;
+#define WEIGHT_AT(row) 1.0
 #define MOMENTS 3
 #define LANES_OF_A_PAIR 4
 #endif
@@ -226,6 +230,12 @@ __device__ __forceinline__ double moment_of(int which, double p, double w) {
   if (which == 2 || which >= 4) moment *= p;
   return which >= 5 ? moment * p : moment;
 #endif
+}
+
+// Adds a pair to a table; `at` is 2 * code + outcome.
+__device__ __forceinline__ void add_alone(double* table, long long at, double p, double w) {
+#pragma unroll
+  for (int which = 0; which < MOMENTS; which++) atomicAdd(table + at * MOMENTS + which, moment_of(which, p, w));
 }
 
 // Adds a pair of every lane of a warp to a table: `at` is 2 * code + outcome, or -1 without a pair. All lanes must call

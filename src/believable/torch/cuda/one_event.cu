@@ -25,14 +25,6 @@ typedef double sum_t;
 typedef term_t sum_t;
 #endif
 
-#ifdef WEIGHT
-typedef WEIGHT weight_t;
-#define WEIGHT_AT(row) (double)weights[row]
-#else
-typedef float weight_t;
-#define WEIGHT_AT(row) 1.0
-#endif
-
 struct Sums {
   sum_t brier, nll, correct, confidence, entropy, spread, spread_variance, n, positive, p, pp;
 #ifdef WEIGHT
@@ -330,8 +322,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) one_event(
           const double own_w = WEIGHT_AT(first + i);
           const Pair pair = count_row(value(scores[first + i]), labels[first + i], own_w, ignored, grids, own_cells, sums,
                                       n_ignored, buffer);
-          for (int which = 0; which < MOMENTS && !FEW && pair.at >= 0; which++)
-            atomicAdd(table + pair.at * MOMENTS + which, moment_of(which, pair.p, own_w));
+          if (!FEW && pair.at >= 0) add_alone(table, pair.at, pair.p, own_w);
         }
       }
 #pragma unroll
