@@ -328,7 +328,8 @@ class CalibrationMeter(nn.Module):
             with COUNTING_LOCK:
                 counts = self._state.tally
                 # A CUDA graph that is replayed, or another process, counts without this object knowing.
-                known = None if self._captured or counts.buffer.is_shared() else self._reader
+                shared = counts.buffer.is_cpu and counts.buffer.is_shared()
+                known = None if self._captured or shared else self._reader
                 reader = self._reader = known or TallyReader(counts)
         reader.refuse_invalid()
         return reader
