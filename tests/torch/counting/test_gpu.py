@@ -120,15 +120,18 @@ def test_plain_torch_on_a_cpu():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("dtype", "labels"),
+    ("dtype", "labels", "cells", "spacing"),
     [
-        (torch.float32, torch.uint8),
-        (torch.float32, torch.bool),
-        (torch.bfloat16, torch.int64),
-        (torch.float16, torch.int8),
+        (torch.float32, torch.uint8, 15, "uniform"),
+        (torch.bfloat16, torch.int64, 15, "uniform"),
+        (torch.float16, torch.int8, 15, "uniform"),
+        (torch.float32, torch.bool, 50_400, "uniform"),
+        (torch.bfloat16, torch.int16, 50_400, "uniform"),
+        (torch.float32, torch.uint8, 50_400, ("uniform", "logit")),
+        (torch.bfloat16, torch.int64, 50_400, ("uniform", "logit")),
+        (torch.float16, torch.int8, 50_400, ("uniform", "logit")),
     ],
 )
-@pytest.mark.parametrize(("cells", "spacing"), [(15, "uniform"), (50_400, "uniform"), (50_400, ("uniform", "logit"))])
 def test_one_event(machine, dtype, labels, cells, spacing):
     """Probabilities of every type, in few cells, in many, on both grids."""
     p, y = machine.event(machine.choose(100_003, 3_003), dtype, labels)
@@ -283,16 +286,16 @@ def test_copies_of_a_small_table(machine, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("from_logits", [False, True])
 @pytest.mark.parametrize(
-    ("k", "dtype", "weighted", "notions"),
+    ("k", "dtype", "weighted", "notions", "from_logits"),
     [
-        (2, torch.float64, False, ("confidence", "classwise", "top_label", "binary")),
-        (9, torch.float32, True, RANKED),
-        (9, torch.float64, False, ("classwise", *RANKED)),
-        (33, torch.bfloat16, True, ALL),
-        (1500, torch.float64, True, ALL),
-        (9001, torch.float32, False, ALL),
+        (2, torch.float64, False, ("confidence", "classwise", "top_label", "binary"), True),
+        (2, torch.float64, True, ("confidence", "classwise", "binary"), False),
+        (9, torch.float32, True, RANKED, True),
+        (9, torch.float64, False, ("classwise", *RANKED), False),
+        (33, torch.bfloat16, True, ALL, True),
+        (1500, torch.float64, True, ALL, False),
+        (9001, torch.float32, False, ALL, True),
     ],
 )
 def test_any_classes(machine, k, dtype, weighted, notions, from_logits):
