@@ -27,7 +27,9 @@ def summarize(
 ) -> Summary:
     """Count tensors on their device into a `Summary`, from which every metric, interval and audit can be read.
 
-    It equals `believable.Summary.of` for the same numbers: counts exactly, sums up to rounding.
+    It equals `believable.Summary.of` for the same numbers: counts exactly, sums up to rounding. Where
+    scores are themselves rounded, single rows can be in a neighbouring cell: exponentials in single precision on a GPU,
+    and the sum of the r largest probabilities ("within_top_r").
 
     Parameters
     ----------
