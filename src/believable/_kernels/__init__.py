@@ -80,6 +80,7 @@ from believable._kernels.resampling import (
     skce_replicates,
     sup_tail,
 )
+from believable._kernels.rising import RisingFit, fit_rising, slope_columns
 from believable._kernels.rows import extrema, label_scores, row_blocks, row_sum_extrema, top_hit, top_one, top_ranked
 from believable._kernels.smoothing import (
     cell_starts,
@@ -123,6 +124,7 @@ __all__ = [
     "Partition",
     "PassGrid",
     "PassSums",
+    "RisingFit",
     "RootLook",
     "RootSettings",
     "Similarity",
@@ -160,6 +162,7 @@ __all__ = [
     "fit_logistic",
     "fit_logistic_classes",
     "fit_multinomial",
+    "fit_rising",
     "fit_temperature",
     "flat_pieces",
     "frame_of",
@@ -209,6 +212,7 @@ __all__ = [
     "skce_blocks",
     "skce_replicates",
     "skce_rows",
+    "slope_columns",
     "smooth_error",
     "smooth_error_at",
     "smooth_error_of_pairs",

@@ -13,10 +13,12 @@ from believable.recalibrate.histogram import HistogramBinning
 from believable.recalibrate.identity import Identity
 from believable.recalibrate.isotonic import IsotonicCalibration
 from believable.recalibrate.local_regression import LocalRegressionCalibration
+from believable.recalibrate.logit_spline import LogitSplineCalibration
 from believable.recalibrate.matrix import MatrixScaling
 from believable.recalibrate.one_vs_rest import OneVsRest
 from believable.recalibrate.platt import PlattScaling
 from believable.recalibrate.prior_shift import PriorShift
+from believable.recalibrate.quadratic import QuadraticScaling
 from believable.recalibrate.recalibrated import Recalibrated
 from believable.recalibrate.refinement import Refinement, refinement
 from believable.recalibrate.saved import load_recalibrator
@@ -45,11 +47,13 @@ __all__ = [
     "Improvement",
     "IsotonicCalibration",
     "LocalRegressionCalibration",
+    "LogitSplineCalibration",
     "MatrixRecalibrator",
     "MatrixScaling",
     "OneVsRest",
     "PlattScaling",
     "PriorShift",
+    "QuadraticScaling",
     "Recalibrated",
     "Recalibrator",
     "Refinement",

@@ -138,6 +138,14 @@ class Scores:
         """Return the probabilities of one event."""
         return _kernels.sigmoid(self.values) if self.input == "logits" else self.raw()
 
+    def mixed(self, mixing: float) -> Float64s:
+        """Return the probabilities of one event, mixed with 1/2 at a rate: (1 - mixing) p + mixing / 2."""
+        return np.asarray((1 - mixing) * self.probability() + mixing / 2)
+
+    def mixed_logit(self, mixing: float) -> Float64s:
+        """Return the log-odds of the mixed probabilities, at most log(2 / mixing - 1) from 0."""
+        return _kernels.clipped_logit(self.mixed(mixing))
+
     def logs(self) -> tuple[Float64s, Float64s]:
         """Return log(1 - p) and log p of one event, p clipped to [1e-12, 1 - 1e-12]; exact in both tails for logits."""
         if self.input == "logits":
@@ -261,6 +269,44 @@ def points_of(score: Float64s, w: Float64s, wy: Float64s) -> Points:
     n = np.diff(np.append(starts, len(score)))
     w, wy = (np.add.reduceat(values[order], starts) for values in (w, wy))
     return Points(score[starts], n, w, wy, w, wy)
+
+
+class MixedPoints(NamedTuple):
+    """Points at the logits of mixed probabilities, and all that a map of such logits is fitted to.
+
+    Attributes
+    ----------
+    mixing : float
+        The rate at which probabilities were mixed with 1/2: 1 / (n + 1), with n the sum of the weights. Nothing that n
+        rows say justifies odds above 2 n + 1, and a logit of a score of 0 or 1 is finite.
+    z, w, wy : ndarray of shape (J,)
+        The logits in ascending order, the weights there, and the weights of positives.
+    low, high : float
+        The range of the logits, widened to 1 about its middle if it is narrower.
+    """
+
+    mixing: float
+    z: Float64s
+    w: Float64s
+    wy: Float64s
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, scores: Scores, w: Float64s, wy: Float64s, most: int) -> MixedPoints:
+        """Return at most `most` points, merged from neighbours."""
+        mixing = mixing_of(w)
+        points = points_of(scores.mixed(mixing), w, wy)
+        low, high = _kernels.clipped_logit(points.score[[0, -1]]).tolist()
+        if high - low < 1:
+            low, high = (low + high - 1) / 2, (low + high + 1) / 2
+        points, _ = points.merged(most)
+        return cls(mixing, _kernels.clipped_logit(points.score), points.w, points.wy, low, high)
+
+
+def mixing_of(w: Float64s) -> float:
+    """Return the rate at which probabilities are mixed with the uniform distribution: 1 / (n + 1)."""
+    return 1 / (1 + float(w.sum()))
 
 
 # --- A `CellStats` as the points that maps of one event are fitted to -------------------------------------------------
