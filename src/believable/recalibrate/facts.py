@@ -26,7 +26,15 @@ MOST_NUMBERS = 100_000_000  # the most numbers that one array of a saved map may
 
 
 class Field(ABC):
-    """One field of a calibration map."""
+    """One field of a calibration map.
+
+    Attributes
+    ----------
+    optional : bool
+        Whether a saved map may lack it, because maps once had no such field.
+    """
+
+    optional: bool = False
 
     @abstractmethod
     def read(self, value: Any, name: str) -> Any:
@@ -40,6 +48,7 @@ class Number(Field):
 
     low: float = -np.inf
     high: float = np.inf
+    optional: bool = False
 
     def read(self, value: Any, name: str) -> float:
         return float(_in_range(_floats(value, name, 0), self.low, self.high, name))

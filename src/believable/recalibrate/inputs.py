@@ -295,7 +295,7 @@ class MixedPoints(NamedTuple):
     @classmethod
     def of(cls, scores: Scores, w: Float64s, wy: Float64s, most: int) -> MixedPoints:
         """Return at most `most` points, merged from neighbours."""
-        mixing = mixing_of(w)
+        mixing = mixing_of(float(w.sum()))
         points = points_of(scores.mixed(mixing), w, wy)
         low, high = _kernels.clipped_logit(points.score[[0, -1]]).tolist()
         if high - low < 1:
@@ -304,9 +304,9 @@ class MixedPoints(NamedTuple):
         return cls(mixing, _kernels.clipped_logit(points.score), points.w, points.wy, low, high)
 
 
-def mixing_of(w: Float64s) -> float:
-    """Return the rate at which probabilities are mixed with the uniform distribution: 1 / (n + 1)."""
-    return 1 / (1 + float(w.sum()))
+def mixing_of(n: float) -> float:
+    """Return the rate at which probabilities are mixed with the uniform distribution, for rows of weight n."""
+    return 1 / (n + 1)
 
 
 # --- A `CellStats` as the points that maps of one event are fitted to -------------------------------------------------

@@ -190,9 +190,10 @@ def _map_in(recalibrator: Recalibrator, saved: Any, n_classes: int) -> Map | Non
     if saved is None and recalibrator._n_maps(n_classes) > 1 and recalibrator.input != "scores":
         return None
     fields = recalibrator._fields()
-    if not isinstance(saved, dict) or set(saved) != set(fields):
+    needed = {name for name, field in fields.items() if not field.optional}
+    if not isinstance(saved, dict) or not needed <= set(saved) <= set(fields):
         raise SchemaError(f"a map of {type(recalibrator).__name__} has the fields {sorted(fields)}")
-    fitted = {name: field.read(saved[name], name) for name, field in fields.items()}
+    fitted = {name: field.read(saved[name], name) for name, field in fields.items() if name in saved}
     recalibrator._check_map(fitted, n_classes)
     return fitted
 

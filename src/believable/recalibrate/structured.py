@@ -6,20 +6,23 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from believable import _check, _kernels
 from believable._types import Float64s, Floats, Ints
 from believable.errors import LimitWarning
 from believable.recalibrate.base import MatrixRecalibrator
-from believable.recalibrate.facts import Field, Map, Matrix, Vector, recalibrator
-from believable.recalibrate.inputs import Input, warn
+from believable.recalibrate.facts import Field, Map, Matrix, Number, Vector, recalibrator
+from believable.recalibrate.inputs import Input, mixing_of, warn
 from believable.recalibrate.linear import (
     COEFFICIENT_RANGE,
+    LOWEST_LOG_PROBABILITY,
     best_coefficients,
     check_shapes,
     log_probabilities,
     side_by_side,
 )
+from believable.recalibrate.temperature import SMALLEST_TEMPERATURE
 
 Structure = Literal["matrix", "vector"]
 
@@ -27,15 +30,16 @@ Structure = Literal["matrix", "vector"]
 @final
 @recalibrator(
     alias="structured",
-    identity=True,
     fewest=10,
     simplicity=5,
     reference="Berta, Holzmüller, Jordan, Bach (2025)",
 )
 class StructuredScaling(MatrixRecalibrator):
-    """Structured scaling: p' = softmax(W log p + b), with W = M / T, M shrunk to the identity, b to zero.
+    """Structured scaling: p' = softmax(M log q + b), with q = softmax(log p / T) mixed with 1/K, M shrunk to the identity.
 
-    First T is the best temperature for log p. Then M and b minimise, with w the weights of the rows and n their sum,
+    First T is the best temperature for log p. Then q = (1 - e) softmax(log p / T) + e / K, with e = 1 / (n + 1) and n
+    the sum of the weights w. This bounds log q from below, so that a few rows whose label has a probability near 0 do
+    not determine M. Last, M and b minimise
 
         sum_i w_i (-log p'_i[label]) / n
             + penalty / n * (K sum_k (M_kk - 1)^2 + K sum_k b_k^2 + K (K - 1) sum_{k != j} M_kj^2).
@@ -43,16 +47,16 @@ class StructuredScaling(MatrixRecalibrator):
     So a diagonal entry or intercept has a normal prior of variance 1 / (2 K), any other entry one of 1 / (2 K (K - 1)):
     the squares of each of the three groups are expected to sum to 1/2, whatever K is. Divided by n, the penalty fades
     as rows are added: with few rows p' is close to temperature scaling, with many to matrix scaling, and no folds are
-    needed to choose. In simulations with K = 10 where only the temperature is wrong, it costs about 0.02 nats more than
-    temperature scaling at n = 200 and 0.01 at n = 500, where no penalty costs 0.1. Where scales, intercepts and
+    needed to choose. In simulations with K = 10 where only the temperature is wrong, it costs about 0.01 nats more than
+    temperature scaling at n = 200 and n = 500, where no penalty costs 0.4 and 0.1. Where scales, intercepts and
     off-diagonal entries of M are wrong too, the latter by 0.16 (standard deviation), it gains about 0.3 over
-    temperature scaling at n = 200 and is within 0.001 of no penalty at n = 20,000; entries of 0.5 are fitted more
-    slowly, within 0.03. Half or twice the penalty changes the first two cases by at most 0.025.
+    temperature scaling at n = 200 and is within 0.004 of no penalty at n = 20,000; entries of 0.5 are fitted more
+    slowly, within 0.04. Half or twice the penalty changes these costs at n = 200 by at most 0.01.
 
     Rows of p are divided by their sums (of two columns the second is used alone), and log p of logits is log
-    softmax(z), so a constant added to all logits of a row changes nothing. log p below -1e5, as for masked logits,
-    counts as -1e5, both when fitting and when applying. Neither the most probable class nor any order is preserved.
-    Multiplying all weights by a number changes n, and so the map.
+    softmax(z), so a constant added to all logits of a row changes nothing. Logits more than 1e5 below the largest of
+    their row, as masked ones are, count as 1e5 below it, both when fitting and when applying. Neither the most probable
+    class nor any order is preserved. Multiplying all weights by a number changes n, and so the map.
 
     M and b always exist, even where classes are separated or do not occur in y (their probabilities become small).
     Where no T is best (no label has a smaller logit than another class, or the likelihood rises with T), T = 1 is
@@ -71,8 +75,10 @@ class StructuredScaling(MatrixRecalibrator):
 
     Attributes
     ----------
+    temperature_ : float
+        The temperature T.
     weights_ : ndarray of shape (K, K)
-        W = M / T; row k gives the logit of class k.
+        M; row k gives the logit of class k.
     intercepts_ : ndarray of shape (K,)
         The intercepts b.
 
@@ -87,11 +93,14 @@ class StructuredScaling(MatrixRecalibrator):
     >>> z = rng.normal(size=(5000, 3))
     >>> y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
     >>> over_confident = StructuredScaling(input="logits").fit(2 * z, y)
-    >>> over_confident.weights_.diagonal().round(1)
-    array([0.5, 0.5, 0.5])
+    >>> round(over_confident.temperature_), over_confident.weights_.diagonal().round(1)
+    (2, array([1., 1., 1.]))
     """
 
+    # A map without the first two fields, as saved before there was mixing, has T = 1, e = 0 and the weights M / T.
     fields: ClassVar[dict[str, Field]] = {
+        "temperature": Number(low=SMALLEST_TEMPERATURE, optional=True),
+        "mixing": Number(0, 1, optional=True),
         "weights": Matrix(*COEFFICIENT_RANGE),
         "intercepts": Vector(*COEFFICIENT_RANGE),
     }
@@ -110,6 +119,13 @@ class StructuredScaling(MatrixRecalibrator):
         self.classes = classes
 
     @property
+    def temperature_(self) -> Any:
+        check_is_fitted(self, "maps_")
+        (fitted,) = self.maps_
+        assert fitted is not None
+        return fitted.get("temperature", 1.0)
+
+    @property
     def weights_(self) -> Any:
         return self._parameter("weights")
 
@@ -123,19 +139,19 @@ class StructuredScaling(MatrixRecalibrator):
         _check.number(self.penalty, "penalty", 0)
 
     def _check_map(self, fitted: Map, n_classes: int) -> None:
-        check_shapes(fitted, n_classes)
+        check_shapes({name: fitted[name] for name in ("weights", "intercepts")}, n_classes)
 
     def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
-        logs = log_probabilities(logits, in_place=self.input == "probabilities")  # the logarithms are a copy already
-        temperature, limit = _kernels.fit_temperature(_kernels.logit_rows(logs, labels, weights))
+        z = _masked(logits)
+        temperature, limit = _kernels.fit_temperature(_kernels.logit_rows(z, labels, weights))
         if limit:
             warn("no temperature is best, so T = 1 was used", LimitWarning)
             temperature = 1.0
-        logs /= temperature
-        n = len(logs) if weights is None else float(weights.sum())
-        c = best_coefficients(logs, labels, weights, self._ridge(logs.shape[1]) / n)
+        n = len(z) if weights is None else float(weights.sum())
+        mixing = mixing_of(n)
+        c = best_coefficients(_mixed_logs(z, temperature, mixing), labels, weights, self._ridge(z.shape[1]) / n)
         scales = np.diag(c[:, 0]) if self.structure == "vector" else c[:, :-1]
-        return {"weights": np.clip(scales / temperature, *COEFFICIENT_RANGE), "intercepts": c[:, -1]}
+        return {"temperature": temperature, "mixing": mixing, "weights": scales, "intercepts": c[:, -1]}
 
     def _ridge(self, n_classes: int) -> Float64s:
         """Return the penalties, relative to the sum of the costs of the rows."""
@@ -146,5 +162,23 @@ class StructuredScaling(MatrixRecalibrator):
         return ridge
 
     def _apply_map(self, fitted: Map, logits: Floats) -> Float64s:
+        temperature, mixing = fitted.get("temperature", 1.0), fitted.get("mixing", 0.0)
         c = side_by_side(fitted["weights"], fitted["intercepts"])
-        return _kernels.mapped_softmax(log_probabilities(logits), c)
+        if mixing == 0:
+            return _kernels.mapped_softmax(log_probabilities(logits / temperature), c)
+        return _kernels.mapped_softmax(_mixed_logs(_masked(logits), temperature, mixing), c)
+
+
+def _masked(logits: Floats) -> Float64s:
+    """Return logits relative to the largest of their row, none lower than -1e5."""
+    with np.errstate(over="ignore"):
+        z = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
+    return np.maximum(z, LOWEST_LOG_PROBABILITY, out=z)
+
+
+def _mixed_logs(z: Float64s, temperature: float, mixing: float) -> Float64s:
+    """Return the logarithms of softmax(z / T), mixed with the uniform distribution at a rate."""
+    q = _kernels.tempered(z, temperature)
+    q *= 1 - mixing
+    q += mixing / q.shape[1]
+    return np.log(q, out=q)
