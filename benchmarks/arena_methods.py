@@ -73,7 +73,7 @@ def competitors() -> list[Competitor]:
     for method in _sklearn_methods():
         found.append(Competitor(f"scikit-learn {method}", "scikit-learn", _sklearn(method)))
     found += [
-        Competitor("venn-abers", "venn-abers", _venn_abers, most_classes=12),  # a fit per pair of classes
+        Competitor("venn-abers", "venn-abers", _venn_abers),
         Competitor("betacal", "betacal", _betacal, most_classes=2),
         Competitor("splinecalib", "splinecalib", _splinecalib),
     ]
