@@ -19,12 +19,11 @@ from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
 from benchmarks.arena_board import COLUMNS, Record, leaderboard, slices
-from benchmarks.arena_methods import NOTHING, Competitor, absent, competitors, recalibrate
+from benchmarks.arena_methods import Competitor, absent, competitors, recalibrate
 from benchmarks.arena_sets import SETS, Array, Experiment, FileError, load, predict, read_hdf5
 from benchmarks.calls import installed
 from benchmarks.table import Table
@@ -178,17 +177,21 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="TABLE", help="names of tables; all if left out")
     parser.add_argument("--sets", choices=["tuning", "kept", "all"], default="all", help="which tables (default: all)")
     parser.add_argument("--hdf5", type=Path, metavar="FILE", help="predictions in CalArena's layout, instead of tables")
-    parser.add_argument("--data", type=Path, default=ROOT / ".arena", metavar="FOLDER", help="where predictions are kept")
+    parser.add_argument(
+        "--data", type=Path, default=ROOT / ".arena", metavar="FOLDER", help="where predictions are kept"
+    )
     parser.add_argument("--max-rows", type=int, default=1500, metavar="N", help="the most calibration rows (1500)")
-    parser.add_argument("--rows", type=int, nargs="+", default=[], metavar="N", help="draw these numbers of rows instead")
+    parser.add_argument(
+        "--rows", type=int, nargs="+", default=[], metavar="N", help="draw these numbers of rows instead"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write experiments and leaderboards to a file")
     parser.add_argument("--write", action="store_true", help="write docs/arena.json, and run the page docs/arena.md")
     asked = parser.parse_args()
     parts = ["tuning", "kept"] if asked.sets == "all" else [asked.sets]
     if unknown := set(asked.names) - {one.name for part in parts for one in SETS[part]}:
         parser.error(f"no table is called {', '.join(sorted(unknown))}")
-    if asked.write and asked.hdf5:
-        parser.error("--write is for the public tables; use --json FILE to keep the results of a file")
+    if asked.write and (asked.hdf5 or asked.sets != "all"):
+        parser.error("--write is for all public tables; use --json FILE to keep the results of others")
     for package in absent(competitors()):
         print(f"{package} is not installed: left out", file=sys.stderr)
     try:
@@ -207,10 +210,9 @@ def main() -> int:
             print(printed(part, title, board).plain(), end="\n\n")
     for (name, reason), times in Counter(item for one in records for item in one["failed"].items()).most_common():
         print(f"{name} failed {times} times: {reason}", file=sys.stderr)
-    for path in [asked.json] if asked.json else []:
+    for path in filter(None, [asked.json, KEPT if asked.write else None]):
         path.write_text(lines(whole))
     if asked.write:
-        KEPT.write_text(lines(whole))
         subprocess.run([sys.executable, ROOT / "scripts" / "pages.py", PAGE], check=True)
     return 0
 

@@ -80,10 +80,7 @@ def leaderboard(records: list[Record]) -> dict[str, Record]:
 def _figures(records: list[Record], names: list[str], column: int) -> Any:
     """Return a figure by experiment and competitor, that of doing nothing for one that failed."""
     return np.array(
-        [
-            [one["results"][NOTHING if name in one["failed"] else name][column] for name in names]
-            for one in records
-        ]
+        [[one["results"][NOTHING if name in one["failed"] else name][column] for name in names] for one in records]
     )
 
 

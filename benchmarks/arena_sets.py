@@ -108,7 +108,7 @@ def models() -> dict[str, Callable[[], Any]]:
 
 
 def read_table(table: Table) -> tuple[Array, Array]:
-    """Return the features of a table, with an indicator column for each word of a column of words, and labels 0..K-1."""
+    """Return features (an indicator column for each word of a categorical one) and labels 0..K-1 of a table."""
     if table.origin == "scikit-learn":
         from sklearn import datasets
 
@@ -143,7 +143,9 @@ def predict(table: Table, folder: Path) -> list[Path]:
         X, labels = read_table(table)
         train, fit, test = split(table.name, labels)
         for name, make in models().items():
-            if name == "SVM" and labels.max() > 1:  # its decision values for several classes are no raw scores of one event
+            if (
+                name == "SVM" and labels.max() > 1
+            ):  # its decision values for several classes are no raw scores of one event
                 continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a model that has not converged is an everyday model, too
@@ -192,22 +194,25 @@ _ARRAYS = ("probas_cal", "labels_cal", "probas_test", "labels_test")
 
 
 def _groups(member: Any) -> list[tuple[str, Any]]:
-    return [(name, inner) for name, inner in member.items() if hasattr(inner, "items")] if hasattr(member, "items") else []
+    """Return the groups in a member of a file, none if it is an array."""
+    return [(name, one) for name, one in getattr(member, "items", dict)() if hasattr(one, "items")]
 
 
 def _experiment(name: str, group: Any) -> Experiment:
     if missing := [array for array in _ARRAYS if array not in group]:
         raise FileError(f"{name} lacks {' and '.join(missing)}; a group needs {', '.join(_ARRAYS)}")
-    arrays = [np.asarray(group[array]) for array in _ARRAYS]
-    for scores, labels, part in ((arrays[0], arrays[1], "cal"), (arrays[2], arrays[3], "test")):
-        if len(scores) != len(labels):
-            raise FileError(f"{name} has {len(scores)} rows in probas_{part} but {len(labels)} in labels_{part}")
-    fit, test = (_columns(array, f"{name}/{which}") for array, which in zip(arrays[::2], _ARRAYS[::2], strict=True))
-    if fit.shape[1] != test.shape[1]:
-        raise FileError(f"{name} has {fit.shape[1]} classes in probas_cal but {test.shape[1]} in probas_test")
-    labels = [_labels(array, fit.shape[1], f"{name}/{which}") for array, which in zip(arrays[1::2], _ARRAYS[1::2], strict=True)]
+    arrays = {array: np.asarray(group[array]) for array in _ARRAYS}
+    for part in ("cal", "test"):
+        n, m = len(arrays[f"probas_{part}"]), len(arrays[f"labels_{part}"])
+        if n != m:
+            raise FileError(f"{name} has {n} rows in probas_{part} but {m} in labels_{part}")
+    fit, test = (_columns(arrays[key], f"{name}/{key}") for key in ("probas_cal", "probas_test"))
+    k = fit.shape[1]
+    if test.shape[1] != k:
+        raise FileError(f"{name} has {k} classes in probas_cal but {test.shape[1]} in probas_test")
+    fit_labels, test_labels = (_labels(arrays[key], k, f"{name}/{key}") for key in ("labels_cal", "labels_test"))
     dataset, model = name.split("/")
-    return Experiment(dataset, model, "file", fit, labels[0], test, labels[1])
+    return Experiment(dataset, model, "file", fit, fit_labels, test, test_labels)
 
 
 def _columns(probabilities: Array, name: str) -> Array:
@@ -217,9 +222,12 @@ def _columns(probabilities: Array, name: str) -> Array:
     p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
     if p.ndim != 2:
         raise FileError(f"{name} must have one or two dimensions, got {p.ndim}")
+    sums = p.sum(axis=1, keepdims=True)
     if not (np.isfinite(p).all() and p.min(initial=0) >= 0 and p.max(initial=0) <= 1):
         raise FileError(f"{name} must hold probabilities between 0 and 1")
-    return p / p.sum(axis=1, keepdims=True)
+    if (wrong := np.abs(sums - 1)).max(initial=0) > 0.01:
+        raise FileError(f"the rows of {name} must sum to 1, row {wrong.argmax()} sums to {sums[wrong.argmax(), 0]:.3g}")
+    return p / sums
 
 
 def _labels(labels: Array, n_classes: int, name: str) -> Array:
