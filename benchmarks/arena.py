@@ -45,7 +45,8 @@ def losses(p: Array, labels: Array) -> tuple[float, float]:
 def judge(experiment: Experiment, entries: Iterable[Competitor]) -> Record:
     """Return what every competitor makes of an experiment: [log loss, Brier score, seconds] by name."""
     counts = np.bincount(experiment.fit_labels, minlength=experiment.n_classes)
-    results, failed = {}, {}
+    results: dict[str, list[float | None]] = {}
+    failed: dict[str, str] = {}
     for entry in entries:
         if not entry.takes(experiment):
             continue
