@@ -72,6 +72,7 @@ def best_of_tried(
     few_clusters = cluster if rows is None or cluster is None else cluster[rows]
     selection = select(
         few,
+        rule="proven",
         clusters=few_clusters,
         errors=("ece",),
         level=level,

@@ -31,7 +31,14 @@ EXAMPLE_SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
     "--method",
     default="auto",
     show_default=True,
-    help="A recalibrator, such as temperature or isotonic; auto chooses one.",
+    help="A recalibrator, such as temperature or isotonic; auto averages several.",
+)
+@click.option(
+    "--rule",
+    type=click.Choice(["average", "proven"]),
+    default="average",
+    show_default=True,
+    help="What auto writes: an average of methods, or the simplest one whose gain is proven.",
 )
 @click.option(
     "--score",
@@ -55,6 +62,7 @@ def fit(
     logits: bool,
     scores: str | None,
     method: str,
+    rule: Any,
     score: Any,
     folds: int,
     output: Path | None,
@@ -67,9 +75,9 @@ def fit(
     scores and --qrels for the relevance in place of FILE; the rows of a query then stay in the same fold.
 
     With --method auto, several recalibrators are compared by cross-fitting: each row is recalibrated by a map that was
-    fitted without it. Leaving the scores unchanged is one of the candidates. The simplest method that is as good as the
-    best is then fitted to all rows. If no method gains more than noise, the map that is written changes nothing.
-    `believable apply` applies the map to new scores.
+    fitted without it. The map that is written is their weighted average, with the unchanged scores as one of them: the
+    fewer rows there are, the closer it stays to them. With --rule proven it is the simplest method that is as good as
+    the best, and it changes nothing unless the gain is beyond noise. `believable apply` applies the map to new scores.
     """
     from believable.recalibrate import calibrate
 
@@ -83,7 +91,13 @@ def fit(
     with warnings_as_notes():
         try:
             result = calibrate(
-                **_data(loaded, scale), method=method, cv=folds, clusters=loaded.clusters, score=score, input=scale
+                **_data(loaded, scale),
+                method=method,
+                rule=rule,
+                cv=folds,
+                clusters=loaded.clusters,
+                score=score,
+                input=scale,
             )
         except BelievableError as error:
             raise InputError("{where}: {error}", where=where, error=error) from error

@@ -1,5 +1,6 @@
 """Recalibrators: scikit-learn estimators that turn scores into calibrated probabilities, one per file."""
 
+from believable.recalibrate.average import AveragedCalibration
 from believable.recalibrate.base import BinaryRecalibrator, MatrixRecalibrator, Recalibrator
 from believable.recalibrate.bbq import BBQ
 from believable.recalibrate.beta import BetaCalibration
@@ -33,6 +34,7 @@ from believable.recalibrate.venn_abers import VennAbers, combine_intervals
 __all__ = [
     "BBQ",
     "RECALIBRATORS",
+    "AveragedCalibration",
     "BetaCDFCalibration",
     "BetaCalibration",
     "BinaryRecalibrator",

@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from believable import _check
 from believable._check import renamed
 from believable._types import Float64s
 from believable.errors import InputError, Sentence
 from believable.inference.interval import Interval
 from believable.predictions import Predictions
+from believable.recalibrate.average import AveragedCalibration
 from believable.recalibrate.base import Recalibrator
 from believable.recalibrate.crossfit import (
     METRICS,
@@ -20,6 +22,7 @@ from believable.recalibrate.crossfit import (
     FoldSettings,
     Gain,
     Judge,
+    Mapped,
     RowsInFolds,
     Score,
     check_score,
@@ -29,13 +32,17 @@ from believable.recalibrate.facts import as_method
 from believable.recalibrate.identity import Identity
 from believable.recalibrate.inputs import Input
 from believable.recalibrate.select import (
+    AVERAGE,
     BASE_RATE,
     BASELINES,
     NO_RECALIBRATION,
+    RULES,
+    Rule,
     Selection,
     caveats,
     check_method,
-    select,
+    choose,
+    methods_by_name,
 )
 
 
@@ -46,7 +53,8 @@ class Improvement:
     Attributes
     ----------
     before, after : dict
-        An `Interval` for each of "log_loss", "brier", "ece" and "smece".
+        An `Interval` for each of "log_loss", "brier", "ece" and "smece". Those of ECE and smECE take most of the time,
+        and are computed when they are first read or printed.
     gains : dict
         A `Gain` for each of them: before minus after.
     predictions_before, predictions_after : Predictions
@@ -91,7 +99,8 @@ class Calibration:
     recalibrator : Recalibrator
         The recalibrator, fitted on all rows; `Identity` where the scores are best left alone.
     method : str
-        Its name. Where no method helps: "nothing", or "base rate" for scores that are not probabilities.
+        Its name; "average" for an average of several. Where no method helps: "nothing", or "base rate" for scores that
+        are not probabilities.
     improvement : Improvement
         The effect on rows it was not fitted on, measured by cross-fitting.
     selection : Selection or None
@@ -124,7 +133,8 @@ class Calibration:
             return [_in_words(self.recalibrator), _worth(self.improvement), str(self.improvement), *self.caveats]
         if self.method in BASELINES:
             return self.selection.lines()
-        return [*self.selection.lines(), "", _in_words(self.recalibrator), str(self.improvement)]
+        words = [] if self.method == AVERAGE else [_in_words(self.recalibrator)]  # the advice says it already
+        return [*self.selection.lines(), "", *words, str(self.improvement)]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -132,8 +142,16 @@ class Calibration:
     __repr__ = __str__
 
 
+def _improvement(judge: Judge, mapped: Mapped, compared_with: str, score: Score) -> Improvement:
+    before, after = judge.on_demand(judge.problem.baseline), judge.on_demand(mapped)
+    first = judge.problem.baseline.predictions
+    return Improvement(before.values, after.values, after.gains, first, mapped.predictions, compared_with, score)
+
+
 def _in_words(recalibrator: Recalibrator) -> str:
     """Return the recalibrator in words, with the numbers of its map where they are few."""
+    if isinstance(recalibrator, AveragedCalibration):
+        return f"Average: {recalibrator.in_words()}"
     fitted = recalibrator.maps_[0] if len(recalibrator.maps_) == 1 else None
     if not fitted or not all(isinstance(value, float) for value in fitted.values()):
         return str(recalibrator)
@@ -165,6 +183,7 @@ def calibrate(
     method: str | Recalibrator = "auto",
     *,
     candidates: Any = None,
+    rule: Rule = "average",
     classes: Sequence[Any] | None = None,
     cv: int = 5,
     clusters: Any = None,
@@ -186,10 +205,13 @@ def calibrate(
     predictions, actuals
         Arrays, or a `Predictions` (one label per row).
     method : str or Recalibrator
-        "auto" compares several methods by cross-fitting and takes the simplest that is as good as the best, or none
-        (see `select`). Otherwise a name ("temperature", "platt", "isotonic", …) or a recalibrator.
+        "auto" compares several methods by cross-fitting and averages them, with the weights that predict best (see
+        `select` and `AveragedCalibration`). Otherwise a name ("temperature", "platt", "isotonic", …) or a recalibrator.
     candidates : optional
-        The methods that "auto" compares; see `select`.
+        The methods that "auto" averages or chooses from; see `select`.
+    rule : {"average", "proven"}
+        What "auto" returns: an average, which changes less the fewer rows there are, or the simplest single method
+        whose gain is proven, its interval above 0. Either may leave the scores as they are.
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0..K-1; for one event the event comes last.
     cv : int
@@ -230,29 +252,15 @@ def calibrate(
     True
     """
     score = check_score(score)
+    _check.choice(rule, RULES, "rule")
     settings = FoldSettings(input, classes, cv, clusters, sample_weight, random_state)
     compared_with = BASE_RATE if input == "scores" else NO_RECALIBRATION
     if isinstance(method, str) and method == "auto":
-        found = select(
-            predictions,
-            actuals,
-            candidates=candidates,
-            score=score,
-            level=level,
-            n_resamples=n_resamples,
-            progress=progress,
-            **settings._asdict(),
-        )
-        first, last = found[compared_with], found[found.chosen]
-        improvement = Improvement(
-            first.scored.values,
-            last.scored.values,
-            last.scored.gains,
-            first.predictions,
-            last.predictions,
-            compared_with,
-            found.score,
-        )
+        methods = None if candidates is None else methods_by_name(candidates, input)
+        problem = RowsInFolds.of(predictions, actuals, settings)
+        judge = Judge(problem, level, n_resamples, random_state)
+        found = choose(judge, methods, score, rule, progress, errors=False)
+        improvement = _improvement(judge, found[found.chosen].mapped, compared_with, found.score)
         return Calibration(found.recalibrator, found.chosen, improvement, found, found.caveats)
     if candidates is not None:
         raise InputError(
@@ -264,12 +272,8 @@ def calibrate(
     recalibrator = problem.fit(chosen)
     mapped = problem.cross_fitted(chosen)
     judge = Judge(problem, level, n_resamples, random_state)
-    scored = judge.score(mapped)
-    before = problem.baseline.predictions
     score, why_not_log_loss = score_to_compare_by(problem, score)
-    improvement = Improvement(
-        judge.baseline().values, scored.values, scored.gains, before, mapped.predictions, compared_with, score
-    )
+    improvement = _improvement(judge, mapped, compared_with, score)
     name = NO_RECALIBRATION if isinstance(chosen, Identity) else chosen.facts.alias
     said = (*([why_not_log_loss] if why_not_log_loss else []), *caveats(problem))
     return Calibration(recalibrator, name, improvement, None, said)

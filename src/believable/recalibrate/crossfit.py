@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -27,22 +29,14 @@ from believable.stats import CellStats
 from believable.stats.sums import log_loss_terms
 
 ROUNDING_OF_ROW_SUMS = 1e-6  # a row whose sum differs from 1 by less is taken to sum to 1
-RULED_OUT_PROBABILITY = 1e-15  # a probability below this is 0 up to rounding
-COLDEST_TEMPERATURE = 0.2  # a lower temperature is a limit of a fit, not a correction of under-confidence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mapped:
-    """Recalibrated predictions, with the log loss of each row, computed before probabilities are rounded.
-
-    `rules_out` says whether an outcome that the scores consider possible was assigned probability 0 (up to rounding) in
-    any row, other than by a temperature of 0.2 or more. If such an outcome occurs in new data, the log loss is
-    infinite, whatever it was here.
-    """
+    """Recalibrated predictions, with the log loss of each row, computed before probabilities are rounded."""
 
     predictions: Predictions
     log_loss: Float64s
-    rules_out: bool = False
 
 
 class FoldSettings(NamedTuple):
@@ -124,7 +118,7 @@ class RowsInFolds:
         names = self.baseline.predictions.classes
         if names is not None and len({isinstance(name, str) for name in names}) > 1:
             names = None  # NumPy would turn a mix of numbers and text into text, so use column numbers instead
-        model: Recalibrator = clone(method).set_params(input=self.input)
+        model: Recalibrator = clone(method).set_params(input=input_of(method, self.input))
         if names is not None:
             model.set_params(classes=list(names))
         labels = self.labels[rows]
@@ -133,21 +127,30 @@ class RowsInFolds:
 
     def cross_fitted(self, method: Recalibrator) -> Mapped:
         """Recalibrate every row with a map fitted on the other folds, which do not contain its cluster either."""
-        out, loss, rules_out = np.empty(self.scores.shape), np.empty(len(self.scores)), False
-        before = self.baseline.predictions.scores
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LimitWarning)  # these are about one fold; a fit on all rows warns by itself
-            warnings.simplefilter("ignore", SmallSampleWarning)
+        out, loss = np.empty(self.scores.shape), np.empty(len(self.scores))
+        with quietly():  # warnings are about one fold; a fit on all rows warns by itself
             for k in range(int(self.fold.max()) + 1):
                 rows = np.flatnonzero(self.fold == k)
                 p = self.fit(method, self.fold != k).predict_proba(self.scores[rows])
                 out[rows] = p if out.ndim == 2 else p[:, 1]
-                was = before[rows] if out.ndim == 2 else np.column_stack([1 - before[rows], before[rows]])
-                rules_out |= bool(np.any((p < RULED_OUT_PROBABILITY) & (p < was ** (1 / COLDEST_TEMPERATURE))))
                 with np.errstate(divide="ignore"):
                     loss[rows] = -np.log(p[np.arange(len(rows)), self.labels[rows]])
         out.flags.writeable = False
-        return Mapped(self.baseline.predictions.trusting(scores=out, borrowed=False), loss, rules_out)
+        return Mapped(self.baseline.predictions.trusting(scores=out, borrowed=False), loss)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Silence the advice of recalibrators about few rows and limits."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        warnings.simplefilter("ignore", SmallSampleWarning)
+        yield
+
+
+def input_of(method: Recalibrator, input: Input) -> Input:
+    """Return the scale that a method takes scores for: raw scores may be tried as logits."""
+    return "logits" if (input, method.input) == ("scores", "logits") else input
 
 
 def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Generator) -> Ints:
@@ -319,31 +322,44 @@ class Judge:
         n_draws = _check.positive_integer(n_resamples, "n_resamples", 100)
         seed = int(generator(random_state).integers(2**62))
         self.contests = {name: ErrorContest(ERRORS[name], problem.cluster, level, n_draws, seed) for name in errors}
-        # The shares of the classes have no calibration error in the rows they come from: there is nothing to gain.
-        compared = problem.input != "scores"
-        before = problem.baseline.predictions
-        self.measured = {name: contest.measure(before) for name, contest in self.contests.items() if compared}
 
-    def baseline(self) -> Scored:
-        """Score the predictions without recalibration."""
+    @cached_property
+    def measured(self) -> dict[str, MeasuredModel]:
+        """The calibration errors of the baseline; none if it is the share of each class, which has no error here."""
+        if self.problem.input == "scores":
+            return {}
+        before = self.problem.baseline.predictions
+        return {name: contest.measure(before) for name, contest in self.contests.items()}
+
+    def baseline(self, errors: bool = True) -> Scored:
+        """Score the predictions without recalibration; `errors` adds the calibration errors."""
         values: dict[str, Interval] = {score: self._mean(self.problem.baseline, score) for score in SCORES}
         none = Interval(
             0.0, 0.0, self.level, 0.0, 0.0, "none", "the class shares have no calibration error in these rows"
         )
-        values |= {name: self.measured[name].interval if self.measured else none for name in self.contests}
+        if errors:
+            values |= {name: self.measured[name].interval if self.measured else none for name in self.contests}
         return Scored(values, {name: Gain(0.0, 0.0, 0.0, self.level, 0.0) for name in values})
 
-    def score(self, mapped: Mapped) -> Scored:
-        """Score recalibrated predictions for the same rows."""
+    def score(self, mapped: Mapped, errors: bool = True) -> Scored:
+        """Score recalibrated predictions for the same rows; `errors` adds the calibration errors, which take longer."""
         values: dict[str, Interval] = {}
         gains: dict[str, Gain] = {}
         for score in SCORES:
             values[score] = self._mean(mapped, score)
             gains[score] = loss_gain(self.problem.baseline, mapped, score, self.problem, self.level)
-        for name, contest in self.contests.items():
+        for name, contest in self.contests.items() if errors else ():
             error = contest.measure(mapped.predictions)
             values[name], gains[name] = error.interval, self._gain_in_error(name, error)
         return Scored(values, gains)
+
+    def on_demand(self, mapped: Mapped) -> Scored:
+        """Score recalibrated predictions, but their calibration errors only when these are read."""
+        now, later = self.score(mapped, errors=False), ErrorsLater(self, mapped)
+        return Scored(
+            OnDemand(now.values, later, "values", tuple(self.contests)),
+            OnDemand(now.gains, later, "gains", tuple(self.contests)),
+        )
 
     def _mean(self, mapped: Mapped, score: Score) -> Interval:
         return interval_of(row_losses(mapped, score), self.problem, self.level)
@@ -354,6 +370,42 @@ class Judge:
         before = self.measured[name]
         low, high = self.contests[name].difference(before, after)
         return Gain(before.interval.value - after.interval.value, low, high, self.level)
+
+
+@dataclass(eq=False)
+class ErrorsLater:
+    """The scores of some predictions, computed once, when they are first read."""
+
+    judge: Judge
+    mapped: Mapped
+
+    @cached_property
+    def scored(self) -> Scored:
+        if self.mapped is self.judge.problem.baseline:
+            return self.judge.baseline()
+        return self.judge.score(self.mapped)
+
+
+@dataclass(frozen=True, eq=False)
+class OnDemand(Mapping[str, Any]):
+    """A dictionary of which some entries are computed when they are first read."""
+
+    ready: Mapping[str, Any]
+    later: ErrorsLater
+    part: Literal["values", "gains"]
+    names_later: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.ready[name] if name not in self.names_later else getattr(self.later.scored, self.part)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self.ready, *self.names_later))
+
+    def __len__(self) -> int:
+        return len(self.ready) + len(self.names_later)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 def loss_gain(first: Mapped, second: Mapped, score: Score, problem: RowsInFolds, level: float) -> Gain:

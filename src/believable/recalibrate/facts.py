@@ -99,6 +99,19 @@ class Word(Field):
         return value
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Members(Field):
+    """Fitted recalibrators."""
+
+    def read(self, value: Any, name: str) -> tuple[Recalibrator, ...]:
+        from believable.recalibrate.saved import restored
+
+        if not isinstance(value, list) or not value or not all(isinstance(one, dict) for one in value):
+            raise SchemaError(f"the saved {name} must be a list of recalibrators")
+        return tuple(restored(one) for one in value)
+
+
 def _floats(value: Any, name: str, depth: int) -> Float64s:
     """Return nested lists of numbers, `depth` levels deep, as an array."""
     flat = [value]
@@ -127,6 +140,10 @@ def _in_range(array: Float64s, low: float, high: float, name: str) -> Float64s:
 
 def written(value: Any) -> Any:
     """Return a field in its JSON form."""
+    if isinstance(value, tuple):
+        from believable.recalibrate.saved import as_saved
+
+        return [as_saved(one) for one in value]
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 

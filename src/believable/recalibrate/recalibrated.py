@@ -21,7 +21,7 @@ from believable import _check
 from believable._types import Array, Float64s, Floats, Ints
 from believable.errors import InputError
 from believable.recalibrate.base import Recalibrator, normalised
-from believable.recalibrate.crossfit import FoldSettings, Judge, RowsInFolds
+from believable.recalibrate.crossfit import FoldSettings, Judge, RowsInFolds, input_of
 from believable.recalibrate.facts import as_method
 from believable.recalibrate.inputs import warn
 from believable.recalibrate.platt import PlattScaling
@@ -31,7 +31,7 @@ from believable.recalibrate.venn_abers import VennAbers, combine_intervals
 
 Split = tuple[Ints, Ints]
 MAX_FOLDS_TO_CHOOSE = 5  # the number of folds in which "auto" compares recalibrators, at most
-CHOICE_LEVEL = 0.95  # confidence level of the interval of the gain, which has to exclude 0
+CHOICE_LEVEL = 0.95  # confidence level of the intervals of `selection_`
 
 
 def classes_of(model: Any) -> Array:
@@ -150,9 +150,9 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     method : recalibrator or str, optional
         A recalibrator, or the name or alias of one, such as "platt", with its default settings. (A name stays a name,
         so `{"method": ["temperature", "platt"]}` is a grid to search.) By default `TemperatureScaling()`. "auto"
-        compares several by cross-fitting and takes the simplest that is as good as the best, as `select` does; where
-        none helps beyond noise the probabilities are left as they are (`Identity`). It reads `predict_proba`, or
-        `decision_function` as raw scores where the classifier has no probabilities.
+        compares several by cross-fitting and averages them, as `select` does; where no gain is expected the
+        probabilities are left as they are (`Identity`). It reads `predict_proba`, or `decision_function` as raw scores
+        where the classifier has no probabilities.
     cv : int, splitter, iterable of (train, test) or "prefit"
         An integer is a number of stratified folds, without shuffling: `StratifiedKFold`, or `StratifiedGroupKFold`
         where `fit` is given groups. Rows that no fold tests (`TimeSeriesSplit`) are not used for the map. With "prefit"
@@ -403,7 +403,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         problem = RowsInFolds.of(one_event, y.tolist(), settings, predicted_classes=True)
         self.selection_ = choose(Judge(problem, CHOICE_LEVEL, 100, settings.random_state, errors=()))
         chosen: Recalibrator = clone(self.selection_[self.selection_.chosen].method)
-        chosen.set_params(input=settings.input)
+        chosen.set_params(input=input_of(chosen, settings.input))
         return chosen
 
     # --- settings ---

@@ -21,23 +21,30 @@ from sklearn.utils.validation import check_is_fitted
 
 from believable.errors import BelievableError, SchemaError
 from believable.recalibrate.base import Recalibrator
-from believable.recalibrate.facts import RECALIBRATORS, Map, find_recalibrator, written
+from believable.recalibrate.facts import RECALIBRATORS, Map, as_method, find_recalibrator, written
 
 MAP_SCHEMA, MAP_VERSION = "believable.recalibrator", 1
-FIELDS = {"schema", "version", "method", "input", "columns", "classes", "settings", "maps"}
+FIELDS = {"method", "input", "columns", "classes", "settings", "maps"}
 BLANK_BEFORE_JSON = "\ufeff \t\r\n"  # ignored before the JSON; some editors write a byte order mark
 LONGEST_QUOTE = 200  # errors quote at most this many characters of the file
 COMMON_ARGUMENTS = ("input", "classes")  # arguments of every recalibrator, saved outside its settings
-# The setting that holds a recalibrator. A name is replaced by the recalibrator: other readers know no aliases.
-NESTED_SETTING = "method"
+# The settings that hold a recalibrator, or several. A name is replaced by the recalibrator: other readers know no
+# aliases.
+NESTED_SETTING, NESTED_SETTINGS = "method", "methods"
 
 
 def to_json(recalibrator: Recalibrator, path: str | os.PathLike[str] | None = None) -> str:
     """Return a fitted recalibrator as JSON, and write it to a file if a path is given."""
     check_is_fitted(recalibrator, "maps_")
-    saved = {
-        "schema": MAP_SCHEMA,
-        "version": MAP_VERSION,
+    text = json.dumps({"schema": MAP_SCHEMA, "version": MAP_VERSION} | as_saved(recalibrator), allow_nan=False)
+    if path is not None:
+        _write(Path(path), text + "\n")
+    return text
+
+
+def as_saved(recalibrator: Recalibrator) -> dict[str, Any]:
+    """Return a fitted recalibrator in its JSON form, without the name and version of the schema."""
+    return {
         "method": type(recalibrator).__name__,
         "input": recalibrator.input,
         "columns": recalibrator.n_features_in_,
@@ -45,10 +52,6 @@ def to_json(recalibrator: Recalibrator, path: str | os.PathLike[str] | None = No
         "settings": _settings_out(recalibrator),
         "maps": [one if one is None else {k: written(v) for k, v in one.items()} for one in recalibrator.maps_],
     }
-    text = json.dumps(saved, allow_nan=False)
-    if path is not None:
-        _write(Path(path), text + "\n")
-    return text
 
 
 def load_recalibrator(source: str | os.PathLike[str]) -> Recalibrator:
@@ -75,12 +78,18 @@ def load_recalibrator(source: str | os.PathLike[str]) -> Recalibrator:
     text = source.lstrip(BLANK_BEFORE_JSON) if isinstance(source, str) else ""
     if text[:1] not in ("{", "["):
         text = _read(source)
-    saved = _parsed(text)
-    cls = _method(saved)
     try:
-        recalibrator = _made(cls, saved["settings"], saved["input"])
+        return restored(_parsed(text))
     except RecursionError as error:
         raise SchemaError("the saved settings are nested too deeply") from error
+
+
+def restored(saved: dict[str, Any]) -> Recalibrator:
+    """Return a fitted recalibrator from the form that `as_saved` returns, every field checked."""
+    if set(saved) - {"schema", "version"} != FIELDS:
+        raise SchemaError(f"a saved recalibrator has the fields {sorted(FIELDS)}, this one {_brief(sorted(saved))}")
+    cls = _method(saved)
+    recalibrator = _made(cls, saved["settings"], saved["input"])
     classes, columns, maps = saved["classes"], saved["columns"], saved["maps"]
     n_classes = _checked_classes(classes, columns)
     if not isinstance(maps, list) or len(maps) != recalibrator._n_maps(n_classes):
@@ -138,8 +147,6 @@ def _parsed(text: str) -> dict[str, Any]:
         raise SchemaError(
             f"version {_brief(version)} cannot be read by this package, which reads versions up to {MAP_VERSION}"
         )
-    if set(saved) != FIELDS:
-        raise SchemaError(f"a saved recalibrator has the fields {sorted(FIELDS)}, this one {_brief(sorted(saved))}")
     return saved
 
 
@@ -205,12 +212,16 @@ def _settings_out(recalibrator: Recalibrator) -> dict[str, Any]:
     settings = recalibrator.get_params(deep=False)
     if isinstance(settings.get(NESTED_SETTING), str):
         settings[NESTED_SETTING] = find_recalibrator(settings[NESTED_SETTING])()
+    if settings.get(NESTED_SETTINGS) is not None:
+        settings[NESTED_SETTINGS] = [as_method(one) for one in settings[NESTED_SETTINGS]]
     return {k: _setting_out(v, recalibrator.input) for k, v in settings.items() if k not in COMMON_ARGUMENTS}
 
 
 def _setting_out(value: Any, input: str) -> Any:
     if isinstance(value, Recalibrator):  # its scale is that of the outer recalibrator
         return {"method": type(value).__name__, "input": input, "settings": _settings_out(value)}
+    if isinstance(value, list) and value and isinstance(value[0], Recalibrator):
+        return [_setting_out(one, one.input) for one in value]
     if isinstance(value, (np.ndarray, np.generic, tuple, list)):
         return np.asarray(value).tolist()
     return value if isinstance(value, (str, int, float, bool)) else None  # a random generator cannot be saved
@@ -226,6 +237,8 @@ def _made(cls: type[Recalibrator], settings: Any, input: Any) -> Recalibrator:
             f"a saved method must be a recalibrator with settings, not a name, got {_brief(settings[NESTED_SETTING])}"
         )
     made = {k: _setting_in(v) if isinstance(v, dict) else v for k, v in settings.items()}
+    if isinstance(made.get(NESTED_SETTINGS), list):
+        made[NESTED_SETTINGS] = [_setting_in(one) for one in made[NESTED_SETTINGS]]
     recalibrator = cls(input=input, **made)
     try:
         recalibrator._check_settings()
@@ -234,7 +247,7 @@ def _made(cls: type[Recalibrator], settings: Any, input: Any) -> Recalibrator:
     return recalibrator
 
 
-def _setting_in(saved: dict[str, Any]) -> Recalibrator:
-    if set(saved) != {"method", "input", "settings"}:
+def _setting_in(saved: Any) -> Recalibrator:
+    if not isinstance(saved, dict) or set(saved) != {"method", "input", "settings"}:
         raise SchemaError("a saved setting is neither a plain value nor a recalibrator")
     return _made(_method(saved), saved["settings"], saved["input"])

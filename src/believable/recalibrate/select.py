@@ -5,21 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from believable import _kernels
+from believable import _check, _kernels
 from believable._check import renamed
 from believable._progress import tracked
 from believable.curves.binned import as_frame, as_html
 from believable.errors import InputError, Sentence
 from believable.predictions import Predictions
+from believable.recalibrate.average import (
+    AveragedCalibration,
+    averaged,
+    blend_in_words,
+    no_change,
+    suitable_methods,
+)
 from believable.recalibrate.base import Recalibrator
 from believable.recalibrate.crossfit import (
     ERRORS,
     SCORE_WORDS,
     FoldSettings,
+    Gain,
     Judge,
     Mapped,
     RowsInFolds,
@@ -27,22 +35,21 @@ from believable.recalibrate.crossfit import (
     Scored,
     check_errors,
     check_score,
+    input_of,
     loss_gain,
     score_to_compare_by,
 )
 from believable.recalibrate.facts import as_method, in_words
-from believable.recalibrate.histogram import HistogramBinning
-from believable.recalibrate.identity import Identity
 from believable.recalibrate.inputs import Input
 from believable.recalibrate.prior_shift import PriorShift
 
 NO_RECALIBRATION, BASE_RATE = "nothing", "base rate"
 BASELINES = (NO_RECALIBRATION, BASE_RATE)
-FOR_ONE_EVENT = ("temperature", "platt", "beta", "spline", "venn_abers", "isotonic")
-FOR_CLASSES = ("temperature", "ensemble_temperature", "structured", "vector", "isotonic")
-FOR_MANY_CLASSES = ("temperature", "ensemble_temperature")  # beyond 50 classes the others have thousands of parameters
-MAX_CLASSES_FOR_MATRIX_MAPS = 50
-FOR_SCORES = ("platt", "venn_abers", "isotonic")
+AVERAGE = "average"
+RESERVED_NAMES = (*BASELINES, AVERAGE)
+Rule = Literal["average", "proven"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+NEARLY_UNCHANGED = 0.8  # an average that leaves more than this unchanged, and gains nothing, is not worth using
 ALIKE_SCORES = 1e-4  # a difference below this share of the best score is negligible
 FEW_EVENTS = 20  # with fewer rows (or clusters) of the rarest class, the comparison is uncertain
 
@@ -59,8 +66,9 @@ class Candidate:
         The recalibrator as it was given, not fitted.
     scored : Scored
         `values` and `gains` of its cross-fitted predictions, by "log_loss", "brier", "ece" and "smece".
-    predictions : Predictions
-        The cross-fitted predictions: each row is recalibrated by a calibration map fitted on the other folds.
+    mapped : Mapped
+        The cross-fitted predictions, with the log loss of each row: each row is recalibrated by a calibration map
+        fitted on the other folds.
     behind : float
         Its score minus the best score.
     standard_error : float
@@ -72,10 +80,15 @@ class Candidate:
     name: str
     method: Recalibrator
     scored: Scored
-    predictions: Predictions
+    mapped: Mapped
     behind: float
     standard_error: float
     is_as_good: bool
+
+    @property
+    def predictions(self) -> Predictions:
+        """The cross-fitted predictions."""
+        return self.mapped.predictions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,8 +101,8 @@ class Selection:
         All methods, best score first. One of them is "nothing", the scores as they are; for scores that are not
         probabilities, it is "base rate".
     chosen : str
-        The name of the simplest method within one standard error of the best, among those whose gain has an interval
-        above 0; "nothing" (or "base rate") if there is none.
+        The name of the method to use: "average", or with rule="proven" the name of a single method; "nothing" (or "base
+        rate") if none is worth using.
     advice : str
         The choice in words, with the gain.
     score : {"log_loss", "brier"}
@@ -178,6 +191,7 @@ def select(
     actuals: Any = None,
     *,
     candidates: Sequence[Any] | Mapping[str, Recalibrator] | None = None,
+    rule: Rule = "average",
     classes: Sequence[Any] | None = None,
     cv: int = 5,
     clusters: Any = None,
@@ -190,13 +204,20 @@ def select(
     random_state: Any = 0,
     sample_weight: Any = None,
 ) -> Selection:
-    """Compare recalibrators by cross-fitting, and choose one or none.
+    """Compare recalibrators by cross-fitting, and average them, choose one, or advise against recalibrating.
 
     Each method is fitted on all folds but one and recalibrates the one left out, so no row is scored with a map that
-    was fitted on it. Methods are ranked by a proper score. Of those within one standard error of the best, the simplest
-    is chosen. (The standard error is that of the paired difference, by row or by cluster; a difference below a
-    ten-thousandth of the score is ignored.) It must also improve on the scores as they are: the interval of its gain
-    must lie above 0. Otherwise the advice is to leave the scores alone.
+    was fitted on it.
+
+    By default the answer is an average of all of them and of the scores as they are, weighted by how well each predicts
+    the rows left out; see `AveragedCalibration`. It is judged like the others: the weights for a fold are found on the
+    other folds. Where it leaves more than 80 % unchanged and gains nothing, the advice is to leave the scores alone
+    (unless some are exactly 0 or 1, which the average avoids).
+
+    With rule="proven" the answer is a single method, and only if it certainly helps. Of those within one standard error
+    of the best score, the simplest is chosen. (The standard error is that of the paired difference, by row or by
+    cluster; a difference below a ten-thousandth of the score is ignored.) The interval of its gain must lie above 0.
+    Otherwise the advice is to leave the scores alone.
 
     Parameters
     ----------
@@ -204,7 +225,9 @@ def select(
         Arrays, or a `Predictions` (one label per row).
     candidates : sequence or dict, optional
         Names ("temperature", "platt", "beta", …), recalibrators, or a dict of recalibrators by name. By default, a set
-        that suits the number of classes.
+        that suits the number of classes; see `AveragedCalibration`.
+    rule : {"average", "proven"}
+        How to choose.
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0..K-1; for one event the event comes last.
     cv : int
@@ -237,14 +260,8 @@ def select(
     Notes
     -----
     The log loss is infinite for a method that assigned probability 0 to an outcome that occurred, as isotonic
-    regression may; it is then ranked last, and its gain in Brier score is shown. A method is also ranked last if it
-    assigned probability 0 to an outcome that the scores consider possible, even if that did not occur here: it may in
-    new data. This is common where the scores separate the classes. (Probability 0 means less than 1e-15 and less than
-    the fifth power of the score, so that temperatures of 1/5 and above are not affected.)
-
-    The gain of the chosen method is slightly optimistic, because it is the best of several. It is also slightly
-    pessimistic, because maps fitted without one fold are worse than the final one. In simulations with 300 rows, the
-    95 % intervals of gains contained the true gain 82 to 97 % of the time; where they missed it, they were too low.
+    regression may; it is then ranked last, and its gain in Brier score is shown. In an average, such a method does no
+    harm.
 
     References
     ----------
@@ -256,46 +273,59 @@ def select(
     >>> rng = np.random.default_rng(0)
     >>> z = rng.normal(size=2000)
     >>> y = rng.random(2000) < 1 / (1 + np.exp(-z))
-    >>> found = select(1 / (1 + np.exp(-3 * z)), y, candidates=["temperature", "platt"])
+    >>> found = select(1 / (1 + np.exp(-3 * z)), y, candidates=["temperature", "platt"], rule="proven")
     >>> found.chosen, found["temperature"].scored.gains["log_loss"].is_sure
     ('temperature', True)
     """
     score, errors = check_score(score), check_errors(errors)
-    methods = None if candidates is None else _methods(candidates, input)
+    _check.choice(rule, RULES, "rule")
+    methods = None if candidates is None else methods_by_name(candidates, input)
     problem = RowsInFolds.of(
         predictions, actuals, FoldSettings(input, classes, cv, clusters, sample_weight, random_state)
     )
     judge = Judge(problem, level, n_resamples, random_state, errors)
-    return choose(judge, methods, score, progress)
+    return choose(judge, methods, score, rule, progress)
 
 
 def choose(
     judge: Judge,
     methods: Mapping[str, Recalibrator] | None = None,
     score: Score = "log_loss",
+    rule: Rule = "average",
     progress: bool | None = False,
+    errors: bool = True,
 ) -> Selection:
-    """Compare recalibrators on rows that are in folds already; see `select`."""
+    """Compare recalibrators on rows that are in folds already; see `select`.
+
+    Without `errors`, calibration errors are not computed.
+    """
     problem = judge.problem
-    methods = methods or _methods(_suitable(problem), problem.input)
-    nothing: tuple[str, Recalibrator] = (NO_RECALIBRATION, Identity())
-    if problem.input == "scores":
-        nothing = (BASE_RATE, HistogramBinning(n_bins=1))
-    made = [Scoring(nothing[0], nothing[1], judge.baseline(), problem.baseline)]
-    for name, method in tracked(list(methods.items()), "recalibrating", progress):
+    methods = methods or suitable_methods(problem.baseline.predictions.n_classes, problem.input)
+    name = BASE_RATE if problem.input == "scores" else NO_RECALIBRATION
+    made = [Scoring(name, no_change(problem.input), judge.baseline(errors), problem.baseline)]
+    for each, method in tracked(list(methods.items()), "recalibrating", progress):
         after = problem.cross_fitted(method)
-        made.append(Scoring(name, method, judge.score(after), after))
+        made.append(Scoring(each, method, judge.score(after, errors), after))
     score, why_not_log_loss = score_to_compare_by(problem, score)
+    unchanged = 0.0
+    if rule == "average":
+        found, after = averaged(problem, [one.mapped for one in made])
+        unchanged, *weights = found.weights.tolist()
+        method = AveragedCalibration(input=problem.input, methods=[*methods.values()], weights=weights)
+        made.append(Scoring(AVERAGE, method, judge.score(after, errors), after))
     ranked = _ranked(made, judge, score)
-    chosen = _simplest(ranked, score)
+    if rule == "average":
+        chosen = None if _is_nil(made[-1], unchanged, problem, score) else next(c for c in ranked if c.name == AVERAGE)
+    else:
+        chosen = _simplest(ranked, score)
     return Selection(
         candidates=ranked,
-        chosen=nothing[0] if chosen is None else chosen.name,
+        chosen=name if chosen is None else chosen.name,
         advice=_advice(ranked, chosen, score),
         score=score,
-        recalibrator=problem.fit(nothing[1] if chosen is None else chosen.method),
-        caveats=(*([why_not_log_loss] if why_not_log_loss else []), *caveats(problem), *_passed_over(made, score)),
-        rows=rows_in_words(problem, tuple(judge.contests)),
+        recalibrator=problem.fit(made[0].method if chosen is None else chosen.method),
+        caveats=(*([why_not_log_loss] if why_not_log_loss else []), *caveats(problem)),
+        rows=rows_in_words(problem, tuple(judge.contests) if errors else ()),
     )
 
 
@@ -309,7 +339,16 @@ class Scoring:
     mapped: Mapped
 
 
-def _methods(candidates: Any, input: Input) -> dict[str, Recalibrator]:
+def _is_nil(average: Scoring, unchanged: float, problem: RowsInFolds, score: Score) -> bool:
+    """Return whether an average is not worth using: it changes little, and no gain is expected."""
+    if unchanged < NEARLY_UNCHANGED or average.scored.gains[score].value > 0:
+        return False
+    p = problem.baseline.predictions.scores
+    return problem.input == "scores" or bool(p.min() > 0 and p.max() < 1)
+
+
+def methods_by_name(candidates: Any, input: Input) -> dict[str, Recalibrator]:
+    """Return the candidates by name, checked."""
     if isinstance(candidates, Mapping):
         methods = {name: as_method(method) for name, method in candidates.items()}
     elif isinstance(candidates, (str, Recalibrator)):
@@ -327,10 +366,9 @@ def _methods(candidates: Any, input: Input) -> dict[str, Recalibrator]:
             methods[name] = method
     for name, method in methods.items():
         check_method(method, input)
-        if name in BASELINES:
-            raise InputError(
-                f"{name!r} is the name of the baseline, which is always included: call your candidate something else"
-            )
+        if name in RESERVED_NAMES:
+            what = "the average of all candidates" if name == AVERAGE else "the baseline, which is always included"
+            raise InputError(f"{name!r} is the name of {what}: call your candidate something else")
     if not methods:
         raise InputError("{argument} is empty: name at least one method to compare", argument="candidates")
     return methods
@@ -338,7 +376,7 @@ def _methods(candidates: Any, input: Input) -> dict[str, Recalibrator]:
 
 def check_method(method: Recalibrator, input: Input) -> None:
     """Raise where a recalibrator cannot be judged by the cross-fitted loss of these scores."""
-    if method.input not in ("probabilities", input):
+    if method.input not in ("probabilities", input_of(method, input)):
         raise InputError(
             "the recalibrator was made for {input=}: pass {input=} here too", argument="input", input=method.input
         )
@@ -352,46 +390,18 @@ def check_method(method: Recalibrator, input: Input) -> None:
         raise InputError("a proper score needs rows that sum to one: make the method with normalise=True")
 
 
-def _suitable(problem: RowsInFolds) -> tuple[str, ...]:
-    if problem.input == "scores":
-        return FOR_SCORES
-    if problem.baseline.predictions.n_classes == 2:
-        return FOR_ONE_EVENT
-    return FOR_CLASSES if problem.baseline.predictions.n_classes <= MAX_CLASSES_FOR_MATRIX_MAPS else FOR_MANY_CLASSES
-
-
 def _ranked(made: list[Scoring], judge: Judge, score: Score) -> tuple[Candidate, ...]:
-    """Rank candidates, best first and the simpler first in ties; by log loss, rash ones come last: see `select`."""
-
-    def place(one: Scoring) -> tuple[bool, float, int]:
-        return _is_rash(one, score), one.scored.values[score].value, one.method._facts().simplicity
-
-    made = sorted(made, key=place)
+    """Rank candidates, the best first and the simpler first in ties."""
+    made = sorted(made, key=lambda one: (one.scored.values[score].value, one.method._facts().simplicity))
     best, alike = made[0].mapped, ALIKE_SCORES * made[0].scored.values[score].value
     ranked = []
     for one in made:
         behind = loss_gain(one.mapped, best, score, judge.problem, judge.level)
         finite = math.isfinite(behind.value)
         gap, error = (behind.value, behind.standard_error) if finite else (math.inf, 0.0)
-        good = finite and gap <= max(error, alike) and not _is_rash(one, score)
-        ranked.append(Candidate(one.name, one.method, one.scored, one.mapped.predictions, gap, error, good))
+        good = finite and gap <= max(error, alike)
+        ranked.append(Candidate(one.name, one.method, one.scored, one.mapped, gap, error, good))
     return tuple(ranked)
-
-
-def _is_rash(one: Scoring, score: Score) -> bool:
-    """Return whether its log loss may become infinite on new rows."""
-    return score == "log_loss" and one.mapped.rules_out
-
-
-def _passed_over(made: list[Scoring], score: Score) -> tuple[str, ...]:
-    rash = [one.name for one in made if _is_rash(one, score) and math.isfinite(one.scored.values[score].value)]
-    if not rash:
-        return ()
-    they = "It assigns" if len(rash) == 1 else "They assign"
-    why = (
-        f"{they} probability 0 to outcomes that the scores consider possible; if one occurs, the log loss is infinite."
-    )
-    return (f"Ranked last: {', '.join(rash)}. {why}",)
 
 
 def _simplest(ranked: tuple[Candidate, ...], score: Score) -> Candidate | None:
@@ -405,8 +415,9 @@ def _advice(ranked: tuple[Candidate, ...], chosen: Candidate | None, score: Scor
     if chosen is None:
         return _advice_against(ranked, score)
     gain = chosen.scored.gains[score]
-    interval = f"{100 * gain.level:.4g} % interval {gain.low:.4f} to {gain.high:.4f}"
-    text = f"Use {_called(chosen)}. It lowers the {word} by {gain.value:.4f} ({interval})."
+    if chosen.name == AVERAGE:
+        return _advice_for_average(ranked, chosen, score)
+    text = f"Use {_called(chosen)}. It lowers the {word} by {gain.value:.4f} ({_interval(gain)})."
     if chosen is not best:
         simpler = chosen.method._facts().simplicity < best.method._facts().simplicity
         text += f" It comes within one standard error of the best method tried, {_called(best)}"
@@ -414,9 +425,43 @@ def _advice(ranked: tuple[Candidate, ...], chosen: Candidate | None, score: Scor
     return text
 
 
+def _advice_for_average(ranked: tuple[Candidate, ...], average: Candidate, score: Score) -> str:
+    word, gain = SCORE_WORDS[score], average.scored.gains[score]
+    text = f"Use an average of calibration maps: {_recipe(average, ranked)}."
+    if not math.isfinite(gain.value):
+        text += f" The {word} becomes finite."
+    elif gain.is_sure:
+        text += f" It lowers the {word} by {gain.value:.4f} ({_interval(gain)})."
+    else:
+        text += f" Expect the {word} to fall by {gain.value:.4f} ({_interval(gain)}): too little to be sure of."
+    singles = [each for each in ranked if each.name not in RESERVED_NAMES]
+    near = [each for each in singles if each.behind - singles[0].behind <= max(each.standard_error, 0.0)]
+    simplest = min(near or singles[:1], key=lambda each: (each.method._facts().simplicity, each.behind))
+    cost = simplest.scored.values[score].value - average.scored.values[score].value
+    if math.isfinite(cost):
+        price = f"a {word} {cost:.4f} higher" if cost > 0 else f"a {word} no higher"
+        text += f" The simplest single map that comes close, {_called(simplest)}, has {price}."
+    return text
+
+
+def _recipe(average: Candidate, ranked: tuple[Candidate, ...]) -> str:
+    """Return the weights of an average in words."""
+    method = average.method
+    assert isinstance(method, AveragedCalibration)
+    assert method.methods is not None
+    assert method.weights is not None
+    weights = np.append(1 - sum(method.weights), method.weights)
+    members = [no_change(method.input), *method.methods]
+    return blend_in_words(members, weights)  # type: ignore[arg-type]
+
+
+def _interval(gain: Gain) -> str:
+    return f"{100 * gain.level:.4g} % interval {gain.low:.4f} to {gain.high:.4f}"
+
+
 def _advice_against(ranked: tuple[Candidate, ...], score: Score) -> str:
     word = SCORE_WORDS[score]
-    best = next(each for each in ranked if each.name not in BASELINES)
+    best = next(each for each in ranked if each.name not in RESERVED_NAMES)
     gain, name = best.scored.gains[score], _called(best)
     # Scores that are not probabilities cannot be left as they are.
     raw = any(each.name == BASE_RATE for each in ranked)
@@ -429,8 +474,6 @@ def _advice_against(ranked: tuple[Candidate, ...], score: Score) -> str:
         )
     if not gain.value > 0:
         return f"{alone}: no method tried lowers the {word}."
-    if gain.is_sure:  # and still not chosen: by log loss, this method is rash
-        return f"{alone}: {name} lowers the {word} here, but may make it infinite on new rows."
     return (
         f"{alone}. The best method tried, {name}, lowers the {word} by {gain.value:.4f} ({100 * gain.level:.4g} % "
         f"interval {gain.low:+.4f} to {gain.high:+.4f}), which may be noise."
