@@ -39,7 +39,7 @@ def _tables(**names: str) -> list[Table]:
 TUNING = _tables(
     balanced="banana chess contraceptive german phoneme pima ring satimage segment spambase titanic vehicle",
     imbalanced="page-blocks0 abalone9-18 yeast1 winequality-red-4 car-good flare-F",
-    bundled="digits",
+    bundled="breast_cancer digits wine",  # which docs/which-fix.md looks at, too
 )
 # Nothing in the library was chosen by looking at these. Tables made from the same rows as one of the tuning tables
 # (vehicle0, yeast3, optdigits, …) are in neither list, and of two versions of a table one is (crx is australian).
@@ -50,7 +50,6 @@ KEPT = _tables(
     "kr-vs-k-three_vs_eleven kr-vs-k-zero-one_vs_draw kr-vs-k-zero_vs_eight kr-vs-k-zero_vs_fifteen "
     "led7digit-0-2-4-5-6-7-8-9_vs_1 poker-8-9_vs_5 poker-8-9_vs_6 shuttle-2_vs_5 shuttle-c0-vs-c4 vowel0 "
     "winequality-white-3-9_vs_5",
-    bundled="breast_cancer wine",
 )
 SETS = {"tuning": TUNING, "kept": KEPT}
 
