@@ -122,6 +122,13 @@ def run_tables(parts: list[str], names: list[str], folder: Path, sizes: list[int
     return records
 
 
+def run_file(path: Path, sizes: list[int], most: int) -> list[Record]:
+    """Judge everybody on a file of predictions, one experiment in memory at a time."""
+    for _ in read_hdf5(path):
+        pass  # so that what is wrong with the last group is said before the first is judged
+    return [judge(one, _warm()) for found in read_hdf5(path) for one in sized(found, sizes, most)]
+
+
 def summary(records: list[Record]) -> Record:
     """Return what docs/arena.json holds: versions, leaderboards by part and slice, and the experiments."""
     parts = list(dict.fromkeys(one["part"] for one in records))
@@ -220,8 +227,7 @@ def main() -> int:
         print(f"{package} is not installed: left out", file=sys.stderr)
     try:
         if asked.hdf5:
-            given = [one for found in read_hdf5(asked.hdf5) for one in sized(found, asked.rows, asked.max_rows)]
-            records = [judge(one, _warm()) for one in given]
+            records = run_file(asked.hdf5, asked.rows, asked.max_rows)
         else:
             records = run_tables(parts, asked.names, asked.data, asked.rows, asked.max_rows)
     except FileError as error:
