@@ -118,7 +118,7 @@ bench-smoke: $(VENV)/.light  ## every benchmark on hardly any rows: does it run 
 bench-fixes: $(VENV)/.light  ## which fix, with how many rows? some ten minutes; writes docs/which-fix.json
 	$(BIN)/python -m benchmarks.fixes --write $(BENCH_ARGS)
 
-arena: $(PEERS)/.peers  ## calibrators of all libraries on public tables, some ten minutes: writes docs/arena.md
+arena: $(PEERS)/.peers  ## calibrators of all libraries on public tables, some twenty minutes: writes docs/arena.md
 	$(PEERS)/bin/python -m benchmarks.arena --write $(BENCH_ARGS)
 
 oracle:  ## regenerate the recorded values of other libraries and check that they reproduce

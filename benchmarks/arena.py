@@ -31,6 +31,7 @@ from benchmarks.table import Table
 ROOT = Path(__file__).resolve().parent.parent
 KEPT, PAGE = ROOT / "docs" / "arena.json", ROOT / "docs" / "arena.md"
 CLIP = 1e-6  # isotonic maps say 0, which has an infinite log loss when it is wrong
+FIGURES = ("log_loss", "brier", "seconds")  # of a competitor in an experiment
 FEWEST = 2  # calibration rows of a class, so that there is something to fit
 
 
@@ -43,7 +44,7 @@ def losses(p: Array, labels: Array) -> tuple[float, float]:
 
 
 def judge(experiment: Experiment, entries: Iterable[Competitor]) -> Record:
-    """Return what every competitor makes of an experiment: [log loss, Brier score, seconds] by name."""
+    """Return what every competitor makes of an experiment: a list of its `FIGURES` by name."""
     counts = np.bincount(experiment.fit_labels, minlength=experiment.n_classes)
     results: dict[str, list[float | None]] = {}
     failed: dict[str, str] = {}
@@ -121,6 +122,13 @@ def run_tables(parts: list[str], names: list[str], folder: Path, sizes: list[int
     return records
 
 
+def run_file(path: Path, sizes: list[int], most: int) -> list[Record]:
+    """Judge everybody on a file of predictions, one experiment in memory at a time."""
+    for _ in read_hdf5(path):
+        pass  # so that what is wrong with the last group is said before the first is judged
+    return [judge(one, _warm()) for found in read_hdf5(path) for one in sized(found, sizes, most)]
+
+
 def summary(records: list[Record]) -> Record:
     """Return what docs/arena.json holds: versions, leaderboards by part and slice, and the experiments."""
     parts = list(dict.fromkeys(one["part"] for one in records))
@@ -128,7 +136,29 @@ def summary(records: list[Record]) -> Record:
     for part in parts:
         chosen = slices([one for one in records if one["part"] == part])
         boards[part] = {title: leaderboard(found) for title, found in chosen.items()}
-    return {"made": _versions(), "columns": COLUMNS, "leaderboards": boards, "experiments": records}
+    methods = list(dict.fromkeys(name for one in records for name in one["results"]))
+    experiments = [_packed(one, methods) for one in records]
+    whole = {"made": _versions(), "columns": COLUMNS, "leaderboards": boards, "methods": methods}
+    return {**whole, "experiments": experiments}
+
+
+def _packed(record: Record, methods: list[str]) -> Record:
+    """Return a record with a list over methods for each figure, null for those that took no part or failed."""
+    facts = {key: value for key, value in record.items() if key not in ("results", "failed")}
+    none = [None] * len(FIGURES)
+    lists = zip(*(record["results"].get(name, none) for name in methods), strict=True)
+    return {**facts, **{key: list(one) for key, one in zip(FIGURES, lists, strict=True)}, "failed": record["failed"]}
+
+
+def unpacked(whole: Record) -> list[Record]:
+    """Return the records that `summary` was made of."""
+    records = []
+    for one in whole["experiments"]:
+        facts = {key: value for key, value in one.items() if key not in FIGURES}
+        figures = zip(whole["methods"], zip(*(one[key] for key in FIGURES), strict=True), strict=True)
+        results = {name: list(found) for name, found in figures if found[0] is not None or name in one["failed"]}
+        records.append({**facts, "results": results})
+    return records
 
 
 def _versions() -> Record:
@@ -148,7 +178,7 @@ def lines(whole: Record) -> str:
             rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(figures)}" for name, figures in board.items())
             tables.append(f"{json.dumps(title)}: {{\n{rows}}}")
         parts.append(f"{json.dumps(part)}: {{\n" + ",\n".join(tables) + "}")
-    first = [f'"{key}": {json.dumps(whole[key])}' for key in ("made", "columns")]
+    first = [f'"{key}": {json.dumps(whole[key])}' for key in ("made", "columns", "methods")]
     boards = '"leaderboards": {\n' + ",\n".join(parts) + "}"
     experiments = '"experiments": [\n' + ",\n".join(json.dumps(one) for one in whole["experiments"]) + "\n]"
     return "{" + ",\n".join([*first, boards, experiments]) + "}\n"
@@ -197,8 +227,7 @@ def main() -> int:
         print(f"{package} is not installed: left out", file=sys.stderr)
     try:
         if asked.hdf5:
-            given = [one for found in read_hdf5(asked.hdf5) for one in sized(found, asked.rows, asked.max_rows)]
-            records = [judge(one, _warm()) for one in given]
+            records = run_file(asked.hdf5, asked.rows, asked.max_rows)
         else:
             records = run_tables(parts, asked.names, asked.data, asked.rows, asked.max_rows)
     except FileError as error:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from benchmarks import arena
 from benchmarks.arena_board import leaderboard, slices
-from benchmarks.arena_methods import AUTO, NOTHING, Competitor, competitors, probabilities, recalibrate
+from benchmarks.arena_methods import NOTHING, Competitor, competitors, probabilities, recalibrate
 from benchmarks.arena_sets import KEPT, TUNING, Experiment, FileError, models, read_hdf5, split
 
 from tests.needs import need
@@ -136,7 +136,7 @@ def test_fewer_rows_are_drawn_by_a_fixed_seed():
 # --- a run ---
 
 
-@pytest.mark.parametrize("experiment", [simulated(), simulated(100, n_classes=3), simulated(raw=True)])
+@pytest.mark.parametrize("experiment", [simulated(100), simulated(100, n_classes=3), simulated(100, raw=True)])
 def test_every_map_of_ours_runs(experiment):
     """On probabilities of two and three classes and on raw scores, without a failure."""
     entries = [one for one in competitors() if one.package in ("believable", "numpy")]
@@ -149,7 +149,7 @@ def test_every_map_of_ours_runs(experiment):
 def test_losses_are_reproducible():
     """Whoever draws folds or knots at random does so with a fixed seed."""
     entries = [one for one in competitors() if one.package == "believable"]
-    first, second = (arena.judge(simulated(60), entries)["results"] for _ in range(2))
+    first, second = (arena.judge(simulated(60, raw=True), entries)["results"] for _ in range(2))
     assert {name: found[:2] for name, found in first.items()} == {name: found[:2] for name, found in second.items()}
 
 
@@ -187,14 +187,22 @@ def test_raw_scores_become_probabilities():
 
 
 def test_what_is_written_can_be_read():
-    """The text is the JSON of the run, and what stands in docs/arena.json is the leaderboard of its experiments."""
+    """The text is the JSON of the run, and the records can be had back from it."""
     entries = [one for one in competitors() if one.name in (NOTHING, "believable platt")]
-    made = arena.summary([arena.judge(simulated(80, seed), entries) for seed in (1, 2)])
+    entries.append(Competitor("raises", "x", lambda fit, labels, test: 1 / 0))
+    entries.append(Competitor("one event", "x", lambda fit, labels, test: test, most_classes=2))
+    records = [arena.judge(simulated(80, n_classes=k), entries) for k in (2, 3)]
+    made = arena.summary(records)
     assert json.loads(arena.lines(made)) == made
+    assert arena.unpacked(made) == records
+
+
+def test_what_is_kept():
+    """The leaderboards in docs/arena.json are those of the experiments in it."""
     kept = json.loads(arena.KEPT.read_text())
     assert {one["model"] for one in kept["experiments"]} <= set(models())
     for part, boards in kept["leaderboards"].items():
-        chosen = slices([one for one in kept["experiments"] if one["part"] == part])
+        chosen = slices([one for one in arena.unpacked(kept) if one["part"] == part])
         assert {title: leaderboard(found) for title, found in chosen.items()} == boards
 
 
