@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from believable import _check, _kernels
+from believable import _check
 from believable._arrays import as_numpy
 from believable._check import generator
 from believable._types import Array, Float64s, Floats, Ints
@@ -45,6 +45,7 @@ STACKING_PRECISION = 1e-5
 SMALLEST_SHARE = 0.005  # a map of a smaller weight is left out
 LARGEST_EXPONENT = 700.0  # exp of more overflows
 TINY = 1e-300
+SMALLEST_WEIGHT = 1e-9  # a share of a cell below this is rounding
 MAX_CLASSES_FOR_MATRIX_MAPS = 50  # beyond this, a matrix has thousands of entries
 
 
@@ -89,19 +90,19 @@ class Blend(NamedTuple):
     weights : ndarray of shape (m,)
         The weights of the maps, which sum to 1.
     mixing : float
-        The rate at which the average is mixed with the base rates.
-    base : ndarray of shape (K,)
-        The base rate of each class, or of each independent label.
+        The rate at which the average is mixed with the uniform distribution.
+    n_outcomes : int
+        The number of outcomes: that of the classes, or 2 for an independent label.
     """
 
     weights: Float64s
     mixing: float
-    base: Float64s
+    n_outcomes: int
 
-    def of(self, maps: Sequence[Float64s], base: Any = None) -> Float64s:
-        """Return the average of the probabilities of each map; `base` are the base rates, by default of all classes."""
+    def of(self, maps: Sequence[Floats]) -> Float64s:
+        """Return the average of the probabilities of each map."""
         p = sum(w * each for w, each in zip(self.weights.tolist(), maps, strict=True))
-        return np.asarray((1 - self.mixing) * p + self.mixing * (self.base if base is None else base))
+        return np.asarray((1 - self.mixing) * p + self.mixing / self.n_outcomes)
 
 
 class Evidence(NamedTuple):
@@ -111,30 +112,30 @@ class Evidence(NamedTuple):
     ----------
     own : ndarray of shape (n, m)
         The probability that each map gave, out of fold, to what occurred; column 0 is that of no change.
-    own_base : ndarray of shape (n,)
-        The base rate of what occurred.
     w : ndarray of shape (n,)
         The weight of each row, on any scale.
     n : float
         The number of independent rows that they are worth.
+    n_outcomes : int
+        The number of outcomes.
     """
 
     own: Float64s
-    own_base: Float64s
     w: Float64s
     n: float
+    n_outcomes: int
 
-    def blend(self, base: Float64s) -> Blend:
+    def blend(self) -> Blend:
         """Return the weights of the maps; see `AveragedCalibration`."""
         mixing, w = mixing_of(self.n), self.w * (self.n / self.w.sum())
-        own = (1 - mixing) * self.own + mixing * self.own_base[:, None]
+        own = (1 - mixing) * self.own + mixing / self.n_outcomes
         log, others = np.log(own), own[:, 1:]
         loss = -(w @ log[:, 1:])
         prior = np.exp(STACKING_RATE * (loss.min() - loss))
         shares = stacked(others, w, PRIOR_ROWS * prior / prior.sum())
         gain = float(w @ (np.log(others @ shares) - log[:, 0]))
         unchanged = 1 / (1 + np.exp(min(EVIDENCE_RATE * gain, LARGEST_EXPONENT)) / PRIOR_ODDS_OF_NO_CHANGE)
-        return Blend(np.append(unchanged, (1 - unchanged) * shares), mixing, base)
+        return Blend(np.append(unchanged, (1 - unchanged) * shares), mixing, self.n_outcomes)
 
 
 def stacked(own: Float64s, w: Float64s, prior: Float64s) -> Float64s:
@@ -149,19 +150,11 @@ def stacked(own: Float64s, w: Float64s, prior: Float64s) -> Float64s:
     return v
 
 
-def base_rates(labels: Array, n_classes: int, w: Float64s) -> Float64s:
-    """Return the share of each class, or of each independent label, with half a row of each outcome added."""
-    scale, n = len(w) / w.sum(), len(w)
-    if labels.ndim == 2:
-        return np.asarray((scale * (w @ labels) + 0.5) / (n + 1))
-    return np.asarray((scale * np.bincount(labels, w, n_classes) + 0.5) / (n + n_classes / 2))
-
-
-def own_probability(p: Floats, labels: Array) -> Floats:
+def own_probability(p: Floats, labels: Array) -> Float64s:
     """Return the probability of what occurred: one per row, or one per row and independent label."""
     if labels.ndim == 2:
-        return np.where(labels, p, 1 - p).ravel()
-    return np.asarray(p[np.arange(len(labels)), labels])
+        return np.where(labels, p, 1 - p).astype(np.float64).ravel()
+    return p[np.arange(len(labels)), labels].astype(np.float64)
 
 
 def independent_rows(own: Float64s, w: Float64s, cluster: Ints | None) -> float:
@@ -190,20 +183,16 @@ def averaged(problem: RowsInFolds, maps: Sequence[Mapped]) -> tuple[Blend, Mappe
     own = np.exp(-np.column_stack([each.log_loss for each in maps]))
 
     def recipe(rows: Array) -> Blend:
-        base = base_rates(labels[rows], n_classes, w[rows])
         cluster = None if problem.cluster is None else np.unique(problem.cluster[rows], return_inverse=True)[1]
         n = independent_rows(own[rows], w[rows], cluster)
-        return Evidence(own[rows], base[labels[rows]], w[rows], n).blend(base)
+        return Evidence(own[rows], w[rows], n, n_classes).blend()
 
     out, loss = np.empty(problem.scores.shape), np.empty(len(labels))
     for k in range(int(problem.fold.max()) + 1):
         held = problem.fold == k
         found = recipe(~held)
-        own_base = found.base[labels[held]]
-        out[held] = found.of(
-            [each.predictions.scores[held] for each in maps], found.base[1] if out.ndim == 1 else found.base
-        )
-        loss[held] = -np.log(found.of(list(own[held].T), own_base))
+        out[held] = found.of([each.predictions.scores[held] for each in maps])
+        loss[held] = -np.log(found.of(list(own[held].T)))
     out.flags.writeable = False
     after = Mapped(problem.baseline.predictions.trusting(scores=out, borrowed=False), loss)
     return recipe(np.ones(len(labels), bool)), after
@@ -233,8 +222,9 @@ class AveragedCalibration(Recalibrator):
       change is v_0 = 3 / (3 + exp(G / 2)); the rest is shared out as s.
 
     So the average shrinks to the scores as they are when rows are few or nothing is gained: at G = 0 they have a weight
-    of 3/4. Last, p' is mixed with the base rates at a rate of 1 / (n + 1), in the folds too, so that it is never 0 or
-    1. Maps of a weight below 0.5 % are left out. Then all maps are fitted on all rows.
+    of 3/4. Last, p' is mixed with the uniform distribution at a rate of 1 / (n + 1), in the folds too, as if one more
+    row had been seen with equal parts of every outcome. So it is never 0 or 1, whatever the maps say. Maps of a weight
+    below 0.5 % are left out. Then all maps are fitted on all rows.
 
     An average is better on new rows than any of its maps, and than the best of them by cross-validation: which map is
     best cannot be known from a few hundred rows, and their errors partly cancel. The constants 3, 1/2, 1/4 and ten are
@@ -293,7 +283,6 @@ class AveragedCalibration(Recalibrator):
     fields: ClassVar[dict[str, Field]] = {
         "weights": Vector(0, 1),
         "mixing": Number(0, 1),
-        "base": Vector(0, 1, fewest=2),
         "members": Members(),
     }
 
@@ -366,14 +355,11 @@ class AveragedCalibration(Recalibrator):
         assert event is not None
         self._warn_of_few(rarest_in(events))
         methods = [no_change("probabilities"), *self._methods(2)]
-        w = np.concatenate([event.w - event.wy, event.wy])
-        labels = np.repeat([0, 1], len(event.w))
         n = float(cells.w.sum() ** 2 / cells.w2.sum())
-        base = base_rates(np.array([0, 1]), 2, np.array([w[labels == 0].sum(), w[labels == 1].sum()]))
-        found = self._given(len(methods), base, n)
+        found = self._given(n, 2)
         with quietly():
             if found is None:
-                found = _evidence_of_cells(methods, event, self.cv, generator(self.random_state), n).blend(base)
+                found = _evidence_of_cells(methods, event, self.cv, generator(self.random_state), n).blend()
             members = [clone(one).fit_from_cells(cells) for one in methods]
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_, self.classes_, self.maps_ = 1, classes, (_kept(found, members),)
@@ -424,8 +410,6 @@ class AveragedCalibration(Recalibrator):
         members, weights = fitted["members"], fitted["weights"]
         if len(members) != len(weights) or abs(weights.sum() - 1) > 1e-6:
             raise SchemaError("the saved weights must be one for each of the members, and sum to 1")
-        if len(fitted["base"]) != n_classes:
-            raise SchemaError(f"the saved base must hold {n_classes} numbers")
         for one in members:
             if isinstance(one, AveragedCalibration) or len(one.classes_) != n_classes:
                 raise SchemaError(f"the saved members must be recalibrators of {n_classes} classes")
@@ -452,49 +436,46 @@ class AveragedCalibration(Recalibrator):
         one: Recalibrator = clone(method).set_params(input=input, classes=None)
         return OneVsRest(one, input=input, multilabel=True) if self.multilabel else one
 
-    def _given(self, n_methods: int, base: Float64s, n: float) -> Blend | None:
+    def _given(self, n: float, n_outcomes: int) -> Blend | None:
         """Return the recipe if its weights are given."""
         if self.weights is None:
             return None
         given = np.asarray(self.weights, np.float64)
-        return Blend(np.append(max(0.0, 1 - given.sum()), given), mixing_of(n), base)
+        return Blend(np.append(max(0.0, 1 - given.sum()), given), mixing_of(n), n_outcomes)
+
+    def _n_outcomes(self, n_classes: int) -> int:
+        return 2 if self.multilabel else n_classes
 
     def _learn(self, scores: Scores, labels: Array, weights: Float64s | None) -> tuple[Map | None, ...]:
         methods = [self._member(one) for one in (no_change(self.input), *self._methods(scores.n_classes))]
         w = np.ones(len(scores)) if weights is None else weights
-        base = base_rates(labels, scores.n_classes, w)
-        found = self._given(len(methods), base, float(w.sum() ** 2 / (w @ w)))
+        found = self._given(independent_rows(np.ones((len(w), 2)), w, None), self._n_outcomes(scores.n_classes))
         with quietly():
             if found is None:
-                found = self._evidence(methods, scores, labels, w, base).blend(base)
-            kept = found.weights >= SMALLEST_SHARE
+                found = self._evidence(methods, scores, labels, w).blend()
             members = [
-                one._fit_to_model(scores.values, labels, weights) if keep else one
-                for one, keep in zip(methods, kept, strict=True)
+                one._fit_to_model(scores.values, labels, weights) if weight >= SMALLEST_SHARE else one
+                for one, weight in zip(methods, found.weights.tolist(), strict=True)
             ]
         return (_kept(found, members),)
 
-    def _evidence(
-        self, methods: list[Recalibrator], scores: Scores, labels: Array, w: Float64s, base: Float64s
-    ) -> Evidence:
+    def _evidence(self, methods: list[Recalibrator], scores: Scores, labels: Array, w: Float64s) -> Evidence:
         """Cross-fit the methods."""
         cluster: Ints | None = getattr(self, "_cluster", None)
         fold = self._folds(scores, labels, cluster)
-        out = [np.empty((len(scores), scores.n_classes)) for _ in methods]
+        n_outcomes = self._n_outcomes(scores.n_classes)
+        out = [np.full((len(scores), scores.n_classes), 1 / n_outcomes) for _ in methods]
         for k in range(int(fold.max()) + 1):
             held, rest = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
-            one_class = labels.ndim == 1 and len(np.unique(labels[rest])) < 2
+            if labels.ndim == 1 and len(np.unique(labels[rest])) < 2:
+                continue  # nothing can be fitted to one class, so this fold does not tell the methods apart
             for method, p in zip(methods, out, strict=True):
-                part = methods[0] if one_class else method  # nothing can be fitted to one class: no change
-                fitted = (
-                    clone(part)._fit_to_model(scores.values[rest], labels[rest], w[rest]) if not one_class else None
-                )
-                p[held] = base if fitted is None else _applied(fitted, scores.take(held))
+                fitted = clone(method)._fit_to_model(scores.values[rest], labels[rest], w[rest])
+                p[held] = _applied(fitted, scores.take(held))
         own = np.column_stack([own_probability(p, labels) for p in out])
-        own_base = own_probability(np.broadcast_to(base, out[0].shape), labels)
-        n = independent_rows(own, w, cluster) if labels.ndim == 1 else float(w.sum() ** 2 / (w @ w))
-        repeats = own.shape[0] // len(w)
-        return Evidence(own, own_base, np.repeat(w, repeats), n * repeats)
+        per_row = len(own) // len(w)  # the number of independent labels
+        n = independent_rows(own, w, cluster) if per_row == 1 else per_row * float(w.sum() ** 2 / (w @ w))
+        return Evidence(own, np.repeat(w, per_row), n, n_outcomes)
 
     def _folds(self, scores: Scores, labels: Array, cluster: Ints | None) -> Ints:
         n_folds = min(self.cv, len(scores))
@@ -514,7 +495,7 @@ class AveragedCalibration(Recalibrator):
 
     def _apply_pairs(self, scores: Scores) -> Float64s:
         fitted = self._fitted()
-        found = Blend(fitted["weights"], fitted["mixing"], fitted["base"])
+        found = Blend(fitted["weights"], fitted["mixing"], self._n_outcomes(scores.n_classes))
         return found.of([_applied(one, scores) for one in fitted["members"]])
 
     def __sklearn_tags__(self) -> Any:
@@ -540,7 +521,6 @@ def _kept(found: Blend, members: Sequence[Recalibrator]) -> Map:
     return {
         "weights": weights,
         "mixing": found.mixing,
-        "base": found.base,
         "members": tuple(members[k] for k in kept.tolist()),
     }
 
@@ -568,22 +548,16 @@ def _evidence_of_cells(
         parts.append(weight[:, None] * drawn / np.maximum(count, 1)[:, None])
     held_weights = np.stack(parts)  # of shape (2, cells, folds)
     scores, labels = np.tile(event.scores.values, 2), np.repeat([0, 1], len(event.w))
-    own, own_w = [], []
+    own, w = [], []
     for k in range(n_folds):
         held = held_weights[:, :, k].ravel()
-        learn = np.maximum(weights.ravel() - held, 0)
-        rows = learn > 1e-9 * learn.max()
-        some = held > 0
-        made = [clone(one)._fit_to_model(scores[rows], labels[rows], learn[rows]) for one in methods]
-        own.append(
-            np.column_stack(
-                [own_probability(_applied(one, Scores(scores[some], "probabilities")), labels[some]) for one in made]
-            )
-        )
-        own_w.append((held[some], labels[some]))
-    base = base_rates(np.array([0, 1]), 2, weights.sum(axis=1))
-    w = np.concatenate([each for each, _ in own_w])
-    return Evidence(np.concatenate(own), base[np.concatenate([each for _, each in own_w])], w, n)
+        rest = np.maximum(weights.ravel() - held, 0)
+        learnt, some = rest > SMALLEST_WEIGHT * rest.max(), held > 0
+        made = [clone(one)._fit_to_model(scores[learnt], labels[learnt], rest[learnt]) for one in methods]
+        p = [_applied(one, Scores(scores[some], "probabilities")) for one in made]
+        own.append(np.column_stack([own_probability(each, labels[some]) for each in p]))
+        w.append(held[some])
+    return Evidence(np.concatenate(own), np.concatenate(w), n, 2)
 
 
 def _codes(clusters: Any, n: int, sample_weight: Any) -> Ints:

@@ -280,9 +280,8 @@ def select(
     score, errors = check_score(score), check_errors(errors)
     _check.choice(rule, RULES, "rule")
     methods = None if candidates is None else methods_by_name(candidates, input)
-    problem = RowsInFolds.of(
-        predictions, actuals, FoldSettings(input, classes, cv, clusters, sample_weight, random_state)
-    )
+    settings = FoldSettings(input, classes, cv, clusters, sample_weight, random_state)
+    problem = RowsInFolds.of(predictions, actuals, settings, predicted_classes=True)
     judge = Judge(problem, level, n_resamples, random_state, errors)
     return choose(judge, methods, score, rule, progress)
 
@@ -512,7 +511,9 @@ def caveats(problem: RowsInFolds) -> tuple[str, ...]:
         found.append("Higher scores go with fewer events: are these the probabilities of the other class?")
     if predictions.kind == "binary" and problem.input != "scores":
         p, y = predictions.scores, predictions.labels
-        if p[y == 1].min() > p[y == 0].max():
+        if _kernels.extrema(p) == (0.0, 1.0) and np.isin(p, (0, 1)).all():
+            found.append("All scores are 0 or 1: if these are predicted classes, pass probabilities instead.")
+        elif p[y == 1].min() > p[y == 0].max():
             found.append("A threshold separates the classes perfectly: were these rows used for training?")
     return tuple(found)
 
