@@ -57,8 +57,8 @@ class QuadraticScaling(BinaryRecalibrator):
 
     K > 2 classes are recalibrated one against the rest. Multiplying all weights by a number changes n, and so the map.
     More than 2,000 distinct scores are merged into about as many cells of neighbours, each at its mean, which moves the
-    map by less than a hundredth of its standard error. If all z are within 1 of each other, `low` and `high` are 1/2 from their
-    middle.
+    map by less than a hundredth of its standard error. If all z are within 1 of each other, `low` and `high` are 1/2
+    from their middle.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ Structure = Literal["matrix", "vector"]
     reference="Berta, Holzmüller, Jordan, Bach (2025)",
 )
 class StructuredScaling(MatrixRecalibrator):
-    """Structured scaling: p' = softmax(M log q + b), with q = softmax(log p / T) mixed with 1/K, M shrunk to the identity.
+    """Structured scaling: p' = softmax(M log q + b), with q = softmax(log p / T) mixed with 1/K, shrunk to p' = q.
 
     First T is the best temperature for log p. Then q = (1 - e) softmax(log p / T) + e / K, with e = 1 / (n + 1) and n
     the sum of the weights w. This bounds log q from below, so that a few rows whose label has a probability near 0 do
@@ -172,8 +172,9 @@ class StructuredScaling(MatrixRecalibrator):
 def _masked(logits: Floats) -> Float64s:
     """Return logits relative to the largest of their row, none lower than -1e5."""
     with np.errstate(over="ignore"):
-        z = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
-    return np.maximum(z, LOWEST_LOG_PROBABILITY, out=z)
+        z: Float64s = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
+    np.maximum(z, LOWEST_LOG_PROBABILITY, out=z)
+    return z
 
 
 def _mixed_logs(z: Float64s, temperature: float, mixing: float) -> Float64s:
