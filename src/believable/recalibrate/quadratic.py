@@ -86,7 +86,7 @@ class QuadraticScaling(BinaryRecalibrator):
     >>> z = rng.normal(size=5000)
     >>> y = rng.random(5000) < 1 / (1 + np.exp(-z / 2 - z**2 / 20))
     >>> model = QuadraticScaling(input="logits").fit(z, y)
-    >>> model.b_.round(1)
+    >>> round(model.b_, 1)
     0.5
     >>> bool((np.diff(model.transform(np.linspace(-9, 9, 99))) >= 0).all())
     True

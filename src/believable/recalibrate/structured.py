@@ -93,8 +93,10 @@ class StructuredScaling(MatrixRecalibrator):
     >>> z = rng.normal(size=(5000, 3))
     >>> y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
     >>> over_confident = StructuredScaling(input="logits").fit(2 * z, y)
-    >>> round(over_confident.temperature_), over_confident.weights_.diagonal().round(1)
-    (2, array([1., 1., 1.]))
+    >>> round(over_confident.temperature_, 1)
+    2.0
+    >>> bool(np.abs(over_confident.weights_ - np.eye(3)).max() < 0.2)
+    True
     """
 
     # A map without the first two fields, as saved before there was mixing, has T = 1, e = 0 and the weights M / T.
