@@ -83,11 +83,11 @@ class QuadraticScaling(BinaryRecalibrator):
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> z = rng.normal(size=5000)
-    >>> y = rng.random(5000) < 1 / (1 + np.exp(-z / 2 - z**2 / 20))
+    >>> z = 2 * rng.normal(size=5000)
+    >>> y = rng.random(5000) < 1 / (1 + np.exp(-z / 2 - z**2 / 50))
     >>> model = QuadraticScaling(input="logits").fit(z, y)
-    >>> round(model.b_, 1)
-    0.5
+    >>> round(model.b_, 1), round(model.c_, 2)
+    (0.5, 0.02)
     >>> bool((np.diff(model.transform(np.linspace(-9, 9, 99))) >= 0).all())
     True
     """
