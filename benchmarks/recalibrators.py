@@ -21,6 +21,8 @@ def alone(shrink: int, repeats: int, enough: float) -> Table:
         ("HistogramBinning", {}, events),
         ("ScalingBinning", {}, events),
         ("SplineCalibration", {}, events),
+        ("QuadraticScaling", {}, events),
+        ("LogitSplineCalibration", {}, events),
         ("LocalRegressionCalibration", {}, events),
         ("BetaCDFCalibration", {}, events),
         ("IsotonicCalibration", {"centred": True}, events),

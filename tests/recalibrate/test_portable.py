@@ -20,10 +20,12 @@ from believable.recalibrate import (
     HistogramBinning,
     IsotonicCalibration,
     LocalRegressionCalibration,
+    LogitSplineCalibration,
     MatrixScaling,
     OneVsRest,
     PlattScaling,
     PriorShift,
+    QuadraticScaling,
     ScalingBinning,
     SplineCalibration,
     StructuredScaling,
@@ -49,6 +51,7 @@ MORE = {
     "MatrixScaling": [{"penalty": 0.01}],
     "VectorScaling": [{"penalty": 0.01}],
     "DirichletCalibration": [{"penalty": 0.01}],
+    "LogitSplineCalibration": [{"smoothing": 0.01, "penalty": 0.01}],
 }
 ONLY_MORE = {"MatrixScaling", "VectorScaling", "DirichletCalibration"}  # "auto" is slow, and chooses no other formula
 COMPUTED = {"HistogramBinning", "BBQ"}  # whose steps lie at the probabilities of logits, which may round otherwise
@@ -270,6 +273,10 @@ ONE_EVENT = [
     ("formulas.sql", PriorShift(target=0.0)),
     ("formulas.sql", PriorShift(target=1.0)),
     ("formulas.sql", PriorShift(target=0.01, input="logits")),
+    ("curves.sql", QuadraticScaling()),
+    ("curves.sql", QuadraticScaling(input="logits")),
+    ("curves.sql", LogitSplineCalibration()),
+    ("curves.sql", LogitSplineCalibration(input="logits", smoothing=0.01)),
     ("bins.sql", BBQ()),
     ("bins.sql", BBQ(input="logits")),
     ("bins.sql", ScalingBinning()),
@@ -298,6 +305,7 @@ COLUMNS = [
     ("matrix.sql", DirichletCalibration(penalty=0.01)),
     ("matrix.sql", DirichletCalibration(penalty=0.01, input="logits")),
     ("matrix.sql", StructuredScaling()),
+    ("matrix.sql", StructuredScaling(input="logits", structure="vector")),
     ("one_vs_rest.sql", PlattScaling()),
     ("one_vs_rest.sql", PlattScaling(input="scores")),
     ("one_vs_rest.sql", OneVsRest()),
@@ -305,6 +313,7 @@ COLUMNS = [
 REFUSED = [
     ("formulas.sql", IsotonicCalibration(), "not for IsotonicCalibration with 1 columns"),
     ("formulas.sql", VectorScaling(penalty=0.01), "not for VectorScaling with 1 columns"),
+    ("curves.sql", SplineCalibration(), "not for SplineCalibration with 1 columns"),
     ("bins.sql", IsotonicCalibration(), "not for IsotonicCalibration with 1 columns"),
     ("venn_abers.sql", PlattScaling(), "not for PlattScaling with 1 columns"),
     ("lines.sql", BBQ(), "not for BBQ with 1 columns"),
@@ -315,6 +324,7 @@ REFUSED = [
     ("one_vs_rest.sql", PlattScaling(input="logits"), "this query is not for logits"),
     ("one_vs_rest.sql", OneVsRest(normalise=False), "not a map of version 1, or one whose rows do not sum to one"),
 ]
+ONE_EVENT_QUERIES = ["formulas.sql", "curves.sql", "bins.sql", "venn_abers.sql", "lines.sql"]
 WITH_COLUMNS = {"classes.sql", "matrix.sql", "one_vs_rest.sql"}
 
 
@@ -344,7 +354,7 @@ def test_sql_refuses_what_a_query_is_not_for(query, method, sentence, tmp_path, 
         in_sql(tmp_path, monkeypatch, query, method.fit(p if form == "probabilities" else np.log(p), y), p)
 
 
-@pytest.mark.parametrize("query", ["formulas.sql", "bins.sql", "venn_abers.sql", "lines.sql", *sorted(WITH_COLUMNS)])
+@pytest.mark.parametrize("query", ONE_EVENT_QUERIES + sorted(WITH_COLUMNS))
 def test_sql_refuses_another_number_of_columns(query, tmp_path, monkeypatch):
     """A query of one event refuses maps of classes, and one of columns that of an event."""
     method = next(method for name, method in ONE_EVENT + COLUMNS if name == query and method.input == "probabilities")
@@ -372,3 +382,19 @@ def test_sql_leaves_a_class_that_was_never_seen(tmp_path, monkeypatch):
     found = in_sql(tmp_path, monkeypatch, "one_vs_rest.sql", model, x)
     np.testing.assert_allclose(found, model.transform(x), rtol=0, atol=1e-12)
     assert found[-1].tolist() == [0.25] * 4
+
+
+@pytest.mark.parametrize("language", ["javascript", "sql"])
+def test_structured_maps_without_mixing(language, tmp_path, monkeypatch):
+    """Maps saved before there was mixing are applied as before."""
+    need("node" if language == "javascript" else "duckdb")
+    p, labels = multiclass()
+    model = StructuredScaling().fit(p, labels)
+    (one,) = model.maps_
+    model.maps_ = ({"weights": one["weights"], "intercepts": one["intercepts"]},)
+    x = hard_rows("probabilities")
+    if language == "javascript":
+        (found,) = in_javascript(tmp_path, [(model, x)])
+    else:
+        found = in_sql(tmp_path, monkeypatch, "matrix.sql", model, x)
+    np.testing.assert_allclose(found, model.transform(x), rtol=0, atol=1e-12)

@@ -35,7 +35,7 @@ Structure = Literal["matrix", "vector"]
     reference="Berta, Holzmüller, Jordan, Bach (2025)",
 )
 class StructuredScaling(MatrixRecalibrator):
-    """Structured scaling: p' = softmax(M log q + b), with q = softmax(log p / T) mixed with 1/K, M shrunk to the identity.
+    """Structured scaling: p' = softmax(M log q + b), with q = softmax(log p / T) mixed with 1/K, shrunk to p' = q.
 
     First T is the best temperature for log p. Then q = (1 - e) softmax(log p / T) + e / K, with e = 1 / (n + 1) and n
     the sum of the weights w. This bounds log q from below, so that a few rows whose label has a probability near 0 do
@@ -93,8 +93,10 @@ class StructuredScaling(MatrixRecalibrator):
     >>> z = rng.normal(size=(5000, 3))
     >>> y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
     >>> over_confident = StructuredScaling(input="logits").fit(2 * z, y)
-    >>> round(over_confident.temperature_), over_confident.weights_.diagonal().round(1)
-    (2, array([1., 1., 1.]))
+    >>> round(over_confident.temperature_, 1)
+    2.0
+    >>> bool(np.abs(over_confident.weights_ - np.eye(3)).max() < 0.2)
+    True
     """
 
     # A map without the first two fields, as saved before there was mixing, has T = 1, e = 0 and the weights M / T.
@@ -172,8 +174,9 @@ class StructuredScaling(MatrixRecalibrator):
 def _masked(logits: Floats) -> Float64s:
     """Return logits relative to the largest of their row, none lower than -1e5."""
     with np.errstate(over="ignore"):
-        z = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
-    return np.maximum(z, LOWEST_LOG_PROBABILITY, out=z)
+        z: Float64s = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
+    np.maximum(z, LOWEST_LOG_PROBABILITY, out=z)
+    return z
 
 
 def _mixed_logs(z: Float64s, temperature: float, mixing: float) -> Float64s:
