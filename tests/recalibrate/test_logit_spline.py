@@ -37,7 +37,8 @@ def integrals(z, knots):
 def literal(p, y, n_knots, smoothing, penalty=1.0, w=None):
     """The least cost of the definition, and the map there."""
     w = np.ones(len(p)) if w is None else w
-    z = mixed_logit(p, w.sum())
+    n = max(w.sum(), len(w))
+    z = mixed_logit(p, n)
     knots = np.linspace(z.min(), z.max(), n_knots)
     columns = integrals(z, knots)
     width = knots[1] - knots[0]
@@ -53,16 +54,16 @@ def literal(p, y, n_knots, smoothing, penalty=1.0, w=None):
     for _ in range(4):  # from where it stopped
         best = minimize(cost, start, method="L-BFGS-B", bounds=bounds, options={"ftol": 0, "gtol": 1e-10})
         start = best.x
-    return best.fun, lambda new: 1 / (1 + np.exp(-best.x[0] - integrals(mixed_logit(new, w.sum()), knots) @ best.x[1:]))
+    return best.fun, lambda new: 1 / (1 + np.exp(-best.x[0] - integrals(mixed_logit(new, n), knots) @ best.x[1:]))
 
 
 @pytest.mark.parametrize(("n_knots", "smoothing"), [(2, 0), (4, 0.3), (8, 1), (8, 30)])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_literal_cost(n_knots, smoothing, weighted):
+@pytest.mark.parametrize("weight", [None, 1.5, 3])
+def test_literal_cost(n_knots, smoothing, weight):
     """The slopes at the knots are where the cost is least."""
     p, y = (part.copy() for part in binary())
     p[:4] = [0, 1, 0, 1]
-    w = 2 * np.random.default_rng(5).random(len(y)) if weighted else None
+    w = None if weight is None else weight * np.random.default_rng(5).random(len(y))
     model = LogitSplineCalibration(n_knots=n_knots, smoothing=smoothing).fit(p, y, sample_weight=w)
     _, expected = literal(p, y, n_knots, smoothing, w=w)
     new = np.concatenate([p[:100], [0, 1e-15, 1e-3, 1 - 1e-3, 1]])
@@ -144,6 +145,16 @@ def test_the_map_is_the_integral_of_its_slope():
     expected = m["values"][0] + (np.diff(fine, axis=0) * (slope[1:] + slope[:-1]) / 2).sum(axis=0)
     np.testing.assert_allclose(logit(model.transform(new)), expected, atol=1e-6)
     np.testing.assert_allclose(np.diff(m["values"]), np.diff(m["knots"]) * (m["slopes"][1:] + m["slopes"][:-1]) / 2)
+
+
+@pytest.mark.parametrize("weight", [1e6, 1e100])
+def test_heavy_weights(weight):
+    """Where the weights are so large that the penalty is lost to rounding, there still is a map that rises."""
+    p = np.linspace(0, 1, 200)
+    for y in (p > 0.5, np.arange(200) % 3 == 0):
+        out = LogitSplineCalibration().fit(p, y, sample_weight=np.full(200, weight)).transform(p)
+        assert np.isfinite(out).all()
+        assert np.diff(out).min() >= -1e-15
 
 
 def test_never_certain():

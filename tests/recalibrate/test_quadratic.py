@@ -46,7 +46,8 @@ def ends_of(z):
 def literal(p, y, penalty=1.0, w=None):
     """The least cost of the definition, and the map there."""
     w = np.ones(len(p)) if w is None else w
-    z = mixed_logit(p, w.sum())
+    n = max(w.sum(), len(w))
+    z = mixed_logit(p, n)
     low, high = ends_of(z)
 
     def cost(c):
@@ -64,7 +65,7 @@ def literal(p, y, penalty=1.0, w=None):
             options={"ftol": 0, "gtol": 1e-10},
         )
         start = best.x
-    return best.fun, lambda new: 1 / (1 + np.exp(-curve(mixed_logit(new, w.sum()), *best.x, low, high))), best.x, cost
+    return best.fun, lambda new: 1 / (1 + np.exp(-curve(mixed_logit(new, n), *best.x, low, high))), best.x, cost
 
 
 def found(model):
@@ -76,13 +77,13 @@ def found(model):
     return [value - (m["b"] + 2 * m["c"] * inside) * inside, *slopes]
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weight", [None, 1.5, 3])
 @pytest.mark.parametrize("penalty", [0.1, 1])
-def test_literal_cost(penalty, weighted):
+def test_literal_cost(penalty, weight):
     """The parabola is where the cost is least, and scores of 0 and 1 count at the ends."""
     p, y = (part.copy() for part in binary())
     p[:4] = [0, 1, 0, 1]
-    w = 2 * np.random.default_rng(5).random(len(y)) if weighted else None
+    w = None if weight is None else weight * np.random.default_rng(5).random(len(y))
     model = QuadraticScaling(penalty=penalty).fit(p, y, sample_weight=w)
     value, expected, _, cost = literal(p, y, penalty, w)
     new = np.concatenate([p, [0, 1e-15, 1e-3, 1 - 1e-3, 1]])
@@ -190,13 +191,16 @@ def test_calibrated_scores_lose_little():
 
 
 def test_cells_and_summed_weights():
-    """Cells give what rows give; weights that sum to less shrink more."""
+    """Cells give what rows give; weights that sum to less shrink more, but never towards 1/2."""
     p, y = binary(2000)
     rows = QuadraticScaling().fit(p, y)
     cells = QuadraticScaling().fit_from_cells(CellStats.of(Predictions(p, y)))
     np.testing.assert_allclose(cells.transform(p), rows.transform(p), atol=1e-4)
     light = QuadraticScaling().fit(p, y, sample_weight=np.full(2000, 1e-3))
     assert np.abs(light.b_ - 1) < np.abs(rows.b_ - 1)
+    np.testing.assert_allclose(
+        QuadraticScaling().fit(p, y, sample_weight=np.full(2000, 1e-9)).transform(p), p, atol=3e-4
+    )
 
 
 def test_classes_one_against_the_rest():

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from believable._kernels.logistic import LOGISTIC_SEARCH
+from believable._kernels.logistic import DAMPING, LOGISTIC_SEARCH
 from believable._kernels.probabilities import sigmoid
-from believable._kernels.solve import Iterate, Step, minimise
+from believable._kernels.solve import Iterate, Step, minimise, unit_diagonal
 from believable._types import Array, Float64s
 
 RISING_SEARCH = replace(LOGISTIC_SEARCH, close=1e-10)
@@ -94,7 +94,8 @@ class _Rising:
         return float(self.w @ np.logaddexp(0, eta) - self.wy @ eta + away @ self.ridge @ away)
 
     def step(self, x: Float64s, place: Iterate) -> Step:
-        direction = _nearest(place.model, place.model @ x - place.gradient, x) - x
+        scaled, root = unit_diagonal(place.model, DAMPING)
+        direction = _nearest(scaled, scaled @ (x * root) - place.gradient / root, x * root) / root - x
         reach = float(np.abs(direction @ self.columns).max())
         scale = 1 + float(np.abs(x @ self.columns).max())
         return Step(direction, reach, reach**2 if reach <= SHORT_REACH else np.inf, unit=scale, scale=scale)
@@ -103,9 +104,9 @@ class _Rising:
         """Return the cost of each row by one Newton step away from it, with slopes at 0 kept there."""
         eta = x @ self.columns
         p, free = sigmoid(eta), np.append(x[:-1] > 0, True)
-        columns = self.columns[free]
-        curvature = self._curvature(p, eta)[np.ix_(free, free)]
-        leverage = np.einsum("kn,kn->n", columns, np.linalg.solve(curvature, columns))
+        scaled, root = unit_diagonal(self._curvature(p, eta)[np.ix_(free, free)], DAMPING)
+        columns = self.columns[free] / root[:, None]
+        leverage = np.einsum("kn,kn->n", columns, np.linalg.solve(scaled, columns))
         one = np.minimum(self.w, 1)  # the weight of the row that is left out
         shift = one * leverage / (1 - one * p * sigmoid(-eta) * leverage)
         positive, negative = eta - shift * sigmoid(-eta), eta + shift * p

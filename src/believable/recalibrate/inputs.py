@@ -277,8 +277,8 @@ class MixedPoints(NamedTuple):
     Attributes
     ----------
     mixing : float
-        The rate at which probabilities were mixed with 1/2: 1 / (n + 1), with n the sum of the weights. Nothing that n
-        rows say justifies odds above 2 n + 1, and a logit of a score of 0 or 1 is finite.
+        The rate at which probabilities were mixed with 1/2, 1 / (n + 1). Odds are then at most 2 n + 1, more than n
+        rows can confirm, and the logit of a score of 0 or 1 is finite.
     z, w, wy : ndarray of shape (J,)
         The logits in ascending order, the weights there, and the weights of positives.
     low, high : float
@@ -295,7 +295,7 @@ class MixedPoints(NamedTuple):
     @classmethod
     def of(cls, scores: Scores, w: Float64s, wy: Float64s, most: int) -> MixedPoints:
         """Return at most `most` points, merged from neighbours."""
-        mixing = mixing_of(float(w.sum()))
+        mixing = mixing_of(len(w), w)
         points = points_of(scores.mixed(mixing), w, wy)
         low, high = _kernels.clipped_logit(points.score[[0, -1]]).tolist()
         if high - low < 1:
@@ -304,9 +304,13 @@ class MixedPoints(NamedTuple):
         return cls(mixing, _kernels.clipped_logit(points.score), points.w, points.wy, low, high)
 
 
-def mixing_of(n: float) -> float:
-    """Return the rate at which probabilities are mixed with the uniform distribution, for rows of weight n."""
-    return 1 / (n + 1)
+def mixing_of(n_rows: int, weights: Float64s | None) -> float:
+    """Return the rate at which probabilities are mixed with the uniform distribution: 1 / (n + 1).
+
+    n is the sum of the weights, or the number of rows if that is larger: weights that are divided by their sum must not
+    make all probabilities equal.
+    """
+    return 1 / (1 + max(n_rows, 0.0 if weights is None else float(weights.sum())))
 
 
 # --- A `CellStats` as the points that maps of one event are fitted to -------------------------------------------------

@@ -35,9 +35,9 @@ class LogitSplineCalibration(BinaryRecalibrator):
     """Logit-spline calibration: p' = sigmoid(f(z)), with f a smooth spline that never decreases, shrunk to f(z) = z.
 
     z is the logit of p mixed with 1/2, as for `QuadraticScaling`: of (1 - e) p + e / 2, with e = 1 / (n + 1) and n the
-    sum of the weights. The slope of f is linear between `n_knots` equally spaced knots t_1 to t_k, which span the z
-    fitted, and constant beyond, so f is a quadratic spline that continues linearly. With R = t_k - t_1, f(0) and the
-    slopes f'(t_j) >= 0 minimise
+    number of rows, or the sum of their weights w if that is larger. The slope of f is linear between `n_knots` equally
+    spaced knots t_1 to t_k, which span the z fitted, and constant beyond, so f is a quadratic spline that continues
+    linearly. With R = t_k - t_1, f(0) and the slopes f'(t_j) >= 0 minimise
 
         sum_i w_i (-log p'_i[label])
             + 2 penalty (f(0)^2 + 2 / k sum_j (f'(t_j) - 1)^2) + smoothing R * integral of f''(z)^2 dz.
@@ -50,13 +50,14 @@ class LogitSplineCalibration(BinaryRecalibrator):
     This takes a single fit each, because to first order leaving out a row moves its linear predictor by
     (p' - y) h / (1 - p' (1 - p') h), with h its leverage.
 
-    On predictions of six kinds of models for 18 public data sets, with 714 calibration sets of 100 to 1,000 rows, it
+    On predictions of six kinds of models for 17 public data sets, with 714 calibration sets of 100 to 1,000 rows, it
     lowers the log loss of new rows from 0.511 to 0.243 on average, and raises it by more than 0.01 in 2.0 % of them (by
     0.022 at most). The smoothing spline of Lucena's package reaches 0.255, and raises it in 17.4 % (by 0.24 at most).
-    Calibrated scores lose 0.003 to 0.004 when 200 rows are fitted. Where a model has many scores within 1 / n of 0 and
-    1, and these are often wrong, as with naive Bayes, `VennAbers` does better: it uses their ranks.
+    Penalty, smoothing and knots were chosen on these sets. Calibrated scores lose 0.003 to 0.004 when 200 rows are
+    fitted. Where a model has many scores within 1 / n of 0 and 1, and these are often wrong, as with naive Bayes,
+    `VennAbers` and, from 400 rows, Lucena's spline do better: they tell these scores apart.
 
-    K > 2 classes are recalibrated one against the rest. Multiplying all weights by a number changes n, and so the map.
+    K > 2 classes are recalibrated one against the rest. Multiplying all weights by a number changes the map.
     More than 2,000 distinct scores are merged into about as many cells of neighbours, each at its mean, which moves the
     map by less than a hundredth of its standard error. If all z are within 1 of each other, the knots span 1 about
     their middle.

@@ -37,9 +37,9 @@ Structure = Literal["matrix", "vector"]
 class StructuredScaling(MatrixRecalibrator):
     """Structured scaling: p' = softmax(M log q + b), with q = softmax(log p / T) mixed with 1/K, shrunk to p' = q.
 
-    First T is the best temperature for log p. Then q = (1 - e) softmax(log p / T) + e / K, with e = 1 / (n + 1) and n
-    the sum of the weights w. This bounds log q from below, so that a few rows whose label has a probability near 0 do
-    not determine M. Last, M and b minimise
+    First T is the best temperature for log p. Then q = (1 - e) softmax(log p / T) + e / K, with e = 1 / (N + 1) and N
+    the number of rows, or n, the sum of their weights w, if that is larger. This bounds log q from below, so that a few
+    rows whose label has a probability near 0 do not determine M. Last, M and b minimise
 
         sum_i w_i (-log p'_i[label]) / n
             + penalty / n * (K sum_k (M_kk - 1)^2 + K sum_k b_k^2 + K (K - 1) sum_{k != j} M_kj^2).
@@ -150,7 +150,7 @@ class StructuredScaling(MatrixRecalibrator):
             warn("no temperature is best, so T = 1 was used", LimitWarning)
             temperature = 1.0
         n = len(z) if weights is None else float(weights.sum())
-        mixing = mixing_of(n)
+        mixing = mixing_of(len(z), weights)
         c = best_coefficients(_mixed_logs(z, temperature, mixing), labels, weights, self._ridge(z.shape[1]) / n)
         scales = np.diag(c[:, 0]) if self.structure == "vector" else c[:, :-1]
         return {"temperature": temperature, "mixing": mixing, "weights": scales, "intercepts": c[:, -1]}
