@@ -27,7 +27,6 @@ from believable.recalibrate.inputs import (
     cells_of_summary,
     check_cells,
     events_of,
-    mixing_of,
     rarest_in,
 )
 from believable.recalibrate.one_vs_rest import OneVsRest
@@ -127,7 +126,7 @@ class Evidence(NamedTuple):
 
     def blend(self) -> Blend:
         """Return the weights of the maps; see `AveragedCalibration`."""
-        mixing, w = mixing_of(self.n), self.w * (self.n / self.w.sum())
+        mixing, w = 1 / (self.n + 1), self.w * (self.n / self.w.sum())
         own = (1 - mixing) * self.own + mixing / self.n_outcomes
         log, others = np.log(own), own[:, 1:]
         loss = -(w @ log[:, 1:])
@@ -194,8 +193,9 @@ def averaged(problem: RowsInFolds, maps: Sequence[Mapped]) -> tuple[Blend, Mappe
         out[held] = found.of([each.predictions.scores[held] for each in maps])
         loss[held] = -np.log(found.of(list(own[held].T)))
     out.flags.writeable = False
-    after = Mapped(problem.baseline.predictions.trusting(scores=out, borrowed=False), loss)
-    return recipe(np.ones(len(labels), bool)), after
+    found = recipe(np.ones(len(labels), bool))
+    predictions = problem.baseline.predictions.trusting(scores=out, borrowed=False)
+    return found, Mapped(predictions, loss, 1 - float(found.weights[0]))
 
 
 # --- The recalibrator -------------------------------------------------------------------------------------------------
@@ -441,7 +441,7 @@ class AveragedCalibration(Recalibrator):
         if self.weights is None:
             return None
         given = np.asarray(self.weights, np.float64)
-        return Blend(np.append(max(0.0, 1 - given.sum()), given), mixing_of(n), n_outcomes)
+        return Blend(np.append(max(0.0, 1 - given.sum()), given), 1 / (n + 1), n_outcomes)
 
     def _n_outcomes(self, n_classes: int) -> int:
         return 2 if self.multilabel else n_classes
