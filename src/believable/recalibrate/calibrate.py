@@ -260,7 +260,7 @@ def calibrate(
         problem = RowsInFolds.of(predictions, actuals, settings, predicted_classes=True)
         judge = Judge(problem, level, n_resamples, random_state)
         found = choose(judge, methods, score, rule, progress, errors=False)
-        improvement = _improvement(judge, found[found.chosen].mapped, compared_with, found.score)
+        improvement = _improvement(judge, found.mapped, compared_with, found.score)
         return Calibration(found.recalibrator, found.chosen, improvement, found, found.caveats)
     if candidates is not None:
         raise InputError(

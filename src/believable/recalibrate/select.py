@@ -14,6 +14,7 @@ from believable._check import renamed
 from believable._progress import tracked
 from believable.curves.binned import as_frame, as_html
 from believable.errors import InputError, Sentence
+from believable.inference.compare import mean_of_rows
 from believable.predictions import Predictions
 from believable.recalibrate.average import (
     AveragedCalibration,
@@ -37,6 +38,7 @@ from believable.recalibrate.crossfit import (
     check_score,
     input_of,
     loss_gain,
+    row_losses,
     score_to_compare_by,
 )
 from believable.recalibrate.facts import as_method, in_words
@@ -103,6 +105,11 @@ class Selection:
     chosen : str
         The name of the method to use: "average", or with rule="proven" the name of a single method; "nothing" (or "base
         rate") if none is worth using.
+    mapped : Mapped
+        The cross-fitted predictions of the choice: each fold is recalibrated by what the other folds choose, so that
+        its gain is not overstated because it is the best of several.
+    gain : Gain
+        The gain to expect from the choice, by `score`.
     advice : str
         The choice in words, with the gain.
     score : {"log_loss", "brier"}
@@ -119,6 +126,8 @@ class Selection:
 
     candidates: tuple[Candidate, ...]
     chosen: str
+    mapped: Mapped
+    gain: Gain
     advice: str
     score: Score
     recalibrator: Recalibrator
@@ -313,14 +322,21 @@ def choose(
         method = AveragedCalibration(input=problem.input, methods=[*methods.values()], weights=weights)
         made.append(Scoring(AVERAGE, method, judge.score(after, errors), after))
     ranked = _ranked(made, judge, score)
+    choice = made[-1].mapped
     if rule == "average":
         chosen = None if _is_nil(made[-1], unchanged, problem, score) else next(c for c in ranked if c.name == AVERAGE)
     else:
+        choice = _chosen_out_of_fold(made[1:], problem, score)
         chosen = _simplest(ranked, score)
+    gain = loss_gain(problem.baseline, choice, score, problem, judge.level)
+    if chosen is None or (rule == "proven" and not gain.is_sure):
+        chosen, choice, gain = None, problem.baseline, Gain(0.0, 0.0, 0.0, judge.level, 0.0)
     return Selection(
         candidates=ranked,
         chosen=name if chosen is None else chosen.name,
-        advice=_advice(ranked, chosen, score),
+        mapped=choice,
+        gain=gain,
+        advice=_advice(ranked, chosen, gain, score),
         score=score,
         recalibrator=problem.fit(made[0].method if chosen is None else chosen.method),
         caveats=(*([why_not_log_loss] if why_not_log_loss else []), *caveats(problem)),
@@ -409,11 +425,31 @@ def _simplest(ranked: tuple[Candidate, ...], score: Score) -> Candidate | None:
     return min(good, key=lambda each: (each.method._facts().simplicity, each.behind), default=None)
 
 
-def _advice(ranked: tuple[Candidate, ...], chosen: Candidate | None, score: Score) -> str:
+def _chosen_out_of_fold(made: list[Scoring], problem: RowsInFolds, score: Score) -> Mapped:
+    """Return what the simplest method within one standard error of the best predicts, chosen anew without each fold."""
+    losses = np.stack([row_losses(one.mapped, score) for one in made])
+    simplicity = [one.method._facts().simplicity for one in made]
+    out, log_loss = np.empty(problem.scores.shape), np.empty(len(problem.scores))
+    for k in range(int(problem.fold.max()) + 1):
+        held = problem.fold == k
+        w = None if problem.weights is None else problem.weights[~held]
+        cluster = None if problem.cluster is None else np.unique(problem.cluster[~held], return_inverse=True)[1]
+        means = np.average(losses[:, ~held], axis=1, weights=w)
+        best = int(np.argmin(means))
+        near = [best]
+        for m in np.flatnonzero(np.isfinite(means)).tolist():
+            behind, error, _ = mean_of_rows(losses[m, ~held] - losses[best, ~held], w, cluster)
+            near += [m] if behind <= max(error, ALIKE_SCORES * means[best]) else []
+        mapped = made[min(near, key=lambda m: (simplicity[m], means[m]))].mapped
+        out[held], log_loss[held] = mapped.predictions.scores[held], mapped.log_loss[held]
+    out.flags.writeable = False
+    return Mapped(problem.baseline.predictions.trusting(scores=out, borrowed=False), log_loss)
+
+
+def _advice(ranked: tuple[Candidate, ...], chosen: Candidate | None, gain: Gain, score: Score) -> str:
     word, best = SCORE_WORDS[score], ranked[0]
     if chosen is None:
         return _advice_against(ranked, score)
-    gain = chosen.scored.gains[score]
     if chosen.name == AVERAGE:
         return _advice_for_average(ranked, chosen, score)
     text = f"Use {_called(chosen)}. It lowers the {word} by {gain.value:.4f} ({_interval(gain)})."
