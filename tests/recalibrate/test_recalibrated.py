@@ -547,8 +547,8 @@ def test_auto_chooses_what_select_chooses():
     found = select(p[:, 1], y, errors=(), progress=False)
     assert model.selection_.chosen == found.chosen != "nothing"
     assert model.method_.facts.alias == found.chosen
-    by_name = Recalibrated(GaussianNB(), found.chosen).fit(X, y)
-    np.testing.assert_array_equal(model.predict_proba(X), by_name.predict_proba(X))
+    by_hand = Recalibrated(GaussianNB(), found[found.chosen].method).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), by_hand.predict_proba(X))
     assert log_loss(y, model.predict_proba(X)) < log_loss(y, GaussianNB().fit(X, y).predict_proba(X))
     assert not hasattr(model.set_params(method="platt").fit(X, y), "selection_")
 

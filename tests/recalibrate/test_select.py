@@ -34,14 +34,38 @@ def problem(p, y, **more):
 
 
 def test_folds_are_even():
-    """Every class is dealt out evenly, every row is in one fold, and the seed decides which."""
+    """Every row is in one fold, folds are of equal size, and the seed decides which; classes are left to chance."""
     labels = np.repeat([0, 1, 2], [103, 20, 7])
     fold = folds(labels, None, 5, np.random.default_rng(0))
-    for k in range(3):
-        counts = np.bincount(fold[labels == k], minlength=5)
-        assert counts.max() - counts.min() <= 1
+    assert np.bincount(fold).tolist() == [26] * 5
+    rates = np.array([(labels[folds(labels, None, 5, np.random.default_rng(s)) == 0] == 1).sum() for s in range(300)])
+    assert rates.var() == pytest.approx(20 * 26 * (130 - 26) * (130 - 20) / (130**2 * 129), rel=0.3)  # hypergeometric
     assert (fold == folds(labels, None, 5, np.random.default_rng(0))).all()
     assert (fold != folds(labels, None, 5, np.random.default_rng(1))).any()
+
+
+def test_folds_leave_two_classes():
+    """Without any fold there are two classes to fit on, even if one has only two rows."""
+    labels = np.repeat([0, 1], [40, 2])
+    for seed in range(100):
+        fold = folds(labels, None, 5, np.random.default_rng(seed))
+        assert all(len(np.unique(labels[fold != k])) == 2 for k in range(5))
+
+
+def test_stratified_folds_would_overstate_gains():
+    """The base rate of calibrated scores is not predicted better out of fold than it is on new rows.
+
+    Dealing out classes evenly makes the shares of a fold those of the rest, and a shift of all scores look useful.
+    """
+    gains = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        p = rng.random(100)
+        y = (rng.random(100) < p).astype(int)
+        ours = problem(p, y)
+        after = ours.cross_fitted(PlattScaling())
+        gains.append(ours.baseline.log_loss.mean() - after.log_loss.mean())
+    assert np.mean(gains) < -0.5 * 2 / 100  # two parameters cost about half a nat each
 
 
 def test_clusters_stay_together():
@@ -88,11 +112,11 @@ def test_numbers_are_those_of_the_metrics():
 def test_the_simplest_within_one_standard_error():
     """A simpler method is chosen where it is as good as the best, and the advice says so."""
     p, y = binary(2000)
-    found = select(p, y, candidates=["temperature", "platt", "beta", "isotonic"], **QUICK)
+    found = select(p, y, candidates=["temperature", "platt", "beta", "isotonic"], rule="proven", **QUICK)
     good = [each for each in found.candidates if each.is_as_good and each.scored.gains["log_loss"].is_sure]
     assert found.chosen == min(good, key=lambda each: each.method.facts.simplicity).name
     chosen, best = found[found.chosen], found.candidates[0]
-    gain = chosen.scored.gains["log_loss"]
+    gain = found.gain
     assert found.chosen == "temperature"
     assert found.advice == (
         f"Use temperature scaling. It lowers the log loss by {gain.value:.4f} (95 % interval {gain.low:.4f} to "
@@ -114,7 +138,7 @@ def test_leave_it_alone():
     rng = np.random.default_rng(3)
     p = rng.random(2000)
     y = (rng.random(2000) < p).astype(int)
-    result = believable.calibrate(p, y, **QUICK)
+    result = believable.calibrate(p, y, rule="proven", **QUICK)
     assert result.method == "nothing"
     assert result.selection.advice.startswith("Leave the scores alone")
     assert isinstance(result.recalibrator, Identity)
@@ -146,7 +170,7 @@ def test_classes():
     result = believable.calibrate(p, labels, **QUICK)
     assert result.improvement.gains["log_loss"].is_sure
     np.testing.assert_allclose(result.transform(p).sum(axis=1), 1)
-    assert {each.name for each in result.selection.candidates} >= {"nothing", "temperature", "structured", "isotonic"}
+    assert {each.name for each in result.selection.candidates} >= {"nothing", "temperature", "structured", "average"}
 
 
 def test_named_classes_reach_the_map():
@@ -178,7 +202,7 @@ def test_logits_and_scores():
     from_p = believable.calibrate(p, y, method="platt", **QUICK)
     np.testing.assert_allclose(from_logits.transform(z), from_p.transform(p), atol=1e-9)
     assert from_logits.improvement.gains["brier"].value == pytest.approx(from_p.improvement.gains["brier"].value)
-    found = select(10 * z, y, input="scores", candidates=["platt"], **QUICK)
+    found = select(10 * z, y, input="scores", candidates=["platt"], rule="proven", **QUICK)
     assert found.chosen == "platt"
     rate = y.mean()
     assert found["base rate"].scored.values["brier"].value == pytest.approx(rate * (1 - rate))
@@ -298,7 +322,7 @@ def test_an_infinite_log_loss_still_shows_its_brier_gain():
     """The row of a candidate with an infinite log loss shows its gain in Brier score; so does the HTML table."""
     p = np.concatenate([np.full(50, 0.01), np.linspace(0.1, 0.9, 200)])
     y = np.concatenate([np.zeros(49), [1], np.tile([0, 1], 100)]).astype(int)
-    found = select(p, y, candidates={"<bins>": HistogramBinning(n_bins=10)}, **QUICK)
+    found = select(p, y, candidates={"<bins>": HistogramBinning(n_bins=10)}, rule="proven", **QUICK)
     shown = f"log loss infinite; Brier score {found['<bins>'].scored.gains['brier']}"
     assert found.score == "log_loss"
     assert found.lines()[0] == found.advice
@@ -340,20 +364,30 @@ def test_an_infinite_log_loss_of_the_scores_is_replaced_by_the_brier_score():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::believable.errors.LimitWarning", "ignore::believable.errors.SmallSampleWarning")
 @pytest.mark.parametrize("input", ["probabilities", "logits", "scores"])
-def test_maps_that_rule_something_out_are_last(input):
-    """Where the scores separate the classes, no map is chosen that rules out what they consider possible."""
+def test_separated_classes(input):
+    """Where the scores separate the classes, the average is not certain of anything, and a map that is says so."""
     y = np.arange(60) % 2
     z = np.where(y == 1, 1.0, -1.0) * (0.3 + np.random.default_rng(3).random(60))
-    found = select(1 / (1 + np.exp(-z)) if input == "probabilities" else z, y, input=input, **QUICK)
-    assert found.chosen == "platt"
-    assert found["isotonic"].scored.values["log_loss"].value < found["platt"].scored.values["log_loss"].value
-    assert found.candidates[-1].predictions.scores.min() == 0
-    assert any(
-        "probability 0 to outcomes that the scores consider possible" in one and "isotonic" in one
-        for one in found.caveats
-    )
+    scores = 1 / (1 + np.exp(-z)) if input == "probabilities" else z
+    found = select(scores, y, input=input, **QUICK)
+    assert found.chosen == "average"
     p = found.recalibrator.transform([0.3, 0.7] if input == "probabilities" else [-0.8, 0.8])
     assert 0.001 < p[0] < 0.5 < p[1] < 0.999
+    rash = select(scores, y, input=input, candidates=["isotonic", "platt"], rule="proven", **QUICK)
+    assert rash.chosen == rash.candidates[0].name == "isotonic"
+    (said,) = [one for one in rash.caveats if one.startswith("isotonic predicts")]
+    assert said == "isotonic predicts a probability of exactly 0 in 57 rows: one mistake makes the log loss infinite."
+
+
+def test_the_smallest_loss_comes_first():
+    """A map with tiny probabilities and the smallest cross-fitted loss is not passed over."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 40, 3000)
+    y = (rng.random(3000) < 1 / (1 + np.exp(-z))).astype(int)
+    found = select(z / 20, y, input="logits", candidates=["temperature", "platt"], rule="proven", **QUICK)
+    assert found["temperature"].predictions.scores.min() < 1e-15
+    assert found.chosen == "temperature"
+    assert not any("Ranked last" in one for one in found.caveats)
 
 
 def test_a_low_temperature_rules_nothing_out():
@@ -361,10 +395,9 @@ def test_a_low_temperature_rules_nothing_out():
     rng = np.random.default_rng(0)
     z = rng.normal(0, 12, 2000)
     y = (rng.random(2000) < 1 / (1 + np.exp(-z))).astype(int)
-    found = select(1 / (1 + np.exp(-0.3 * z)), y, candidates=["temperature", "isotonic"], **QUICK)
+    found = select(1 / (1 + np.exp(-0.3 * z)), y, candidates=["temperature", "isotonic"], rule="proven", **QUICK)
     assert found["temperature"].predictions.scores.min() < 1e-15
     assert found.chosen == "temperature"
-    assert found.candidates[-1].name == "isotonic"
 
 
 def test_groups_widen_intervals():
@@ -405,7 +438,9 @@ def test_tables_and_words():
     result = believable.calibrate(p, y, candidates=["platt", "temperature"], **QUICK)
     frame = result.selection.to_frame()
     assert frame["method"].to_list()[:1] == [result.selection.candidates[0].name]
-    assert {f"{name}_gain_low" for name in METRICS} <= set(frame.columns)
+    assert {"log_loss_gain_low", "brier_gain_low"} <= set(frame.columns)
+    compared = select(p, y, candidates=["platt"], **QUICK).to_frame()
+    assert {f"{name}_gain_low" for name in METRICS} <= set(compared.columns)
     text = str(result)
     assert f"> {result.method}" in text
     assert "each row is recalibrated by a fit on the other folds" in text
@@ -422,7 +457,7 @@ def test_tables_and_words():
 def test_a_wrapped_method_is_as_simple_as_what_it_wraps():
     """OneVsRest around a flexible method does not pass for a simple one; names are taken in dictionaries too."""
     p, y = binary(1000)
-    found = select(p, y, candidates={"wrapped": OneVsRest("venn_abers"), "beta": "beta"}, **QUICK)
+    found = select(p, y, candidates={"wrapped": OneVsRest("venn_abers"), "beta": "beta"}, rule="proven", **QUICK)
     if found["beta"].is_as_good:
         assert found.chosen == "beta"
     assert found["wrapped"].method._facts().simplicity == RECALIBRATORS["VennAbers"].facts.simplicity

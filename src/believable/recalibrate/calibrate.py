@@ -257,7 +257,7 @@ def calibrate(
     compared_with = BASE_RATE if input == "scores" else NO_RECALIBRATION
     if isinstance(method, str) and method == "auto":
         methods = None if candidates is None else methods_by_name(candidates, input)
-        problem = RowsInFolds.of(predictions, actuals, settings, predicted_classes=True)
+        problem = RowsInFolds.of(predictions, actuals, settings)
         judge = Judge(problem, level, n_resamples, random_state)
         found = choose(judge, methods, score, rule, progress, errors=False)
         improvement = _improvement(judge, found.mapped, compared_with, found.score)

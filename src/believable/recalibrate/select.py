@@ -36,6 +36,7 @@ from believable.recalibrate.crossfit import (
     Scored,
     check_errors,
     check_score,
+    in_rows,
     input_of,
     loss_gain,
     row_losses,
@@ -290,7 +291,7 @@ def select(
     _check.choice(rule, RULES, "rule")
     methods = None if candidates is None else methods_by_name(candidates, input)
     settings = FoldSettings(input, classes, cv, clusters, sample_weight, random_state)
-    problem = RowsInFolds.of(predictions, actuals, settings, predicted_classes=True)
+    problem = RowsInFolds.of(predictions, actuals, settings)
     judge = Judge(problem, level, n_resamples, random_state, errors)
     return choose(judge, methods, score, rule, progress)
 
@@ -339,7 +340,11 @@ def choose(
         advice=_advice(ranked, chosen, gain, score),
         score=score,
         recalibrator=problem.fit(made[0].method if chosen is None else chosen.method),
-        caveats=(*([why_not_log_loss] if why_not_log_loss else []), *caveats(problem)),
+        caveats=(
+            *([why_not_log_loss] if why_not_log_loss else []),
+            *caveats(problem),
+            *(() if chosen is None else _certainties(chosen)),
+        ),
         rows=rows_in_words(problem, tuple(judge.contests) if errors else ()),
     )
 
@@ -521,6 +526,16 @@ def _called(candidate: Candidate) -> str:
     return in_words(type(candidate.method).__name__) if is_alias else candidate.name
 
 
+def _certainties(chosen: Candidate) -> tuple[str, ...]:
+    """Return a caveat if the chosen method predicts probabilities of exactly 0 or 1."""
+    p = chosen.predictions.scores
+    certain = (p == 0) | (p == 1) if p.ndim == 1 else (p == 0).any(axis=1)
+    if not certain.any():
+        return ()
+    which = in_rows(int(certain.sum()))
+    return (f"{chosen.name} predicts a probability of exactly 0 {which}: one mistake makes the log loss infinite.",)
+
+
 def rows_in_words(problem: RowsInFolds, errors: Sequence[str]) -> str:
     """Return the number of rows, clusters and folds in words, and the bins of the ECE, if it is shown."""
     n, n_folds = len(problem.fold), int(problem.fold.max()) + 1
@@ -547,9 +562,7 @@ def caveats(problem: RowsInFolds) -> tuple[str, ...]:
         found.append("Higher scores go with fewer events: are these the probabilities of the other class?")
     if predictions.kind == "binary" and problem.input != "scores":
         p, y = predictions.scores, predictions.labels
-        if _kernels.extrema(p) == (0.0, 1.0) and np.isin(p, (0, 1)).all():
-            found.append("All scores are 0 or 1: if these are predicted classes, pass probabilities instead.")
-        elif p[y == 1].min() > p[y == 0].max():
+        if p[y == 1].min() > p[y == 0].max():
             found.append("A threshold separates the classes perfectly: were these rows used for training?")
     return tuple(found)
 
