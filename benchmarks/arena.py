@@ -85,7 +85,8 @@ def sized(experiment: Experiment, sizes: list[int], most: int) -> Iterator[Exper
 def _judged_table(key: tuple[str, int], folder: Path, sizes: list[int], most: int) -> list[Record]:
     """Judge every model of a table; runs in a process of its own, so it takes names, not arrays."""
     part, at = key
-    made = [one for path in predict(SETS[part][at], folder) for one in sized(load(path, part), sizes, most)]
+    loaded = [load(path, part) for path in predict(SETS[part][at], folder)]
+    made = [one for each in loaded if not each.predicts_classes for one in sized(each, sizes, most)]
     return [judge(one, _warm()) for one in made]
 
 

@@ -76,6 +76,11 @@ class Experiment:
     def n_classes(self) -> int:
         return 2 if self.raw else int(self.fit.shape[1])
 
+    @property
+    def predicts_classes(self) -> bool:
+        """Whether all probabilities to fit on are 0 or 1, as those of a saturated naive Bayes are."""
+        return not self.raw and bool(np.isin(self.fit, (0, 1)).all())
+
     def of_rows(self, n: int) -> Experiment:
         """Return the experiment with at most n rows to fit on, drawn by a seed taken from its name."""
         seed = [crc32(f"{self.table} {self.model}".encode()), n]
