@@ -166,8 +166,8 @@ def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Gener
     rows left out better than that of new rows, and its gain would be overstated by about one parameter's worth. Only
     where chance leaves a single class to fit on are classes dealt out evenly.
     """
+    fold = np.empty(len(labels), np.intp)
     if cluster is None:
-        fold = np.empty(len(labels), np.intp)
         for _ in range(MAX_DRAWS_OF_FOLDS):
             fold[rng.permutation(len(labels))] = np.arange(len(labels)) % n_folds
             if _leaves_two_classes(labels, fold, n_folds):
