@@ -24,6 +24,7 @@ from believable._types import Array
 
 N_SAMPLES = 150
 N_NEW = 20_000  # rows on which the true gain is computed
+LARGEST = 700.0  # exp of more overflows
 TINY = 1e-300  # in place of a probability that is rounded to 0
 FEWEST_OF_A_CLASS = 5  # a sample with fewer is left out
 SAMPLES_AT_A_TIME = 5  # for each process
@@ -50,7 +51,7 @@ class Promise(NamedTuple):
 
 def sigmoid(z: Array) -> Array:
     """The probability at a logit."""
-    return np.asarray(1 / (1 + np.exp(-z)))
+    return np.asarray(1 / (1 + np.exp(-np.clip(z, -LARGEST, LARGEST))))
 
 
 def _normal(spread: float, middle: float = 0.0) -> Callable[[np.random.Generator, int], Array]:
