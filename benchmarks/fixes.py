@@ -1,8 +1,9 @@
-"""Which fix, with how many rows? `python -m benchmarks.fixes [--write] [--smoke] [NAME ...]`.
+"""Which fix, with how many rows? `python -m benchmarks.fixes [--write] [--smoke] [--methods METHOD ...] [NAME ...]`.
 
 Every recalibrator, the choice that `calibrate` makes by itself and doing nothing are fitted on many draws of few to
 many rows of every source (`benchmarks/fix_sources.py`), and judged on rows that no map has seen. `--write` keeps the
-results in docs/which-fix.json, which docs/which-fix.md reads; it took twelve minutes on two busy cores.
+results in docs/which-fix.json, which docs/which-fix.md reads; it took twelve minutes on two busy cores. With
+`--methods`, only these are measured, and what is kept of the others stays.
 
 Of a simulation, losses are the excess over the truth, exact in the labels: log loss is the mean Kullback–Leibler
 divergence, Brier score the mean squared distance, `distance` the mean absolute one (of several classes, half the sum
@@ -37,7 +38,7 @@ from benchmarks.fix_sources import Rows, Source, real, simulated
 Record = dict[str, Any]
 KEPT = Path(__file__).resolve().parent.parent / "docs" / "which-fix.json"
 NOTHING, AUTO = "nothing", "calibrate"
-LEFT_OUT = {"Identity": NOTHING, "OneVsRest": "platt"}  # the same map under another name
+LEFT_OUT = {"Identity": NOTHING, "OneVsRest": "platt", "AveragedCalibration": AUTO}  # the same map under another name
 FEW, MANY = 1000, 100  # rows up to which there are more draws; classes from which there are fewer
 LONG = ("ensemble_temperature", "vector", "matrix", "dirichlet")  # to fit to one event
 ANY = 1e-9  # a loss is worse if it is worse by more than rounding
@@ -176,8 +177,8 @@ def _mean(values: list[float]) -> float | None:
     return float(f"{np.mean(finite):.3g}") if finite else None
 
 
-def run(wanted: list[Source], smoke: bool, processes: int = 2) -> Record:
-    """Everything, over two processes; the results do not depend on how many."""
+def run(wanted: list[Source], smoke: bool, processes: int = 2, only: tuple[str, ...] = ()) -> Record:
+    """Everything (or only some methods), over two processes; the results do not depend on how many."""
     tasks = [(source, n) for source in wanted for n in source.sizes]
     sizes = [_test_rows(source, smoke) for source, _ in tasks]
     times = [2 if smoke else n_draws(source, n) for source, n in tasks]
@@ -186,11 +187,11 @@ def run(wanted: list[Source], smoke: bool, processes: int = 2) -> Record:
     hardest = sorted(range(len(tasks)), key=lambda i: -tasks[i][1] * tasks[i][0].n_classes)
     if processes == 1:
         for i in hardest:
-            cells[i] = cell(*tasks[i], times[i], sizes[i])
+            cells[i] = cell(*tasks[i], times[i], sizes[i], only)
         return _whole(wanted, tasks, times, cells)
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BELIEVABLE_THREADS"), "1")  # in each
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        pending = {i: pool.submit(_task, tasks[i][0].name, tasks[i][1], times[i], sizes[i]) for i in hardest}
+        pending = {i: pool.submit(_task, tasks[i][0].name, tasks[i][1], times[i], sizes[i], only) for i in hardest}
         for done, i in enumerate(hardest, 1):
             cells[i] = pending[i].result()
             line = f"{done}/{len(tasks)} {tasks[i][0].name}, {tasks[i][1]:,} rows"
@@ -202,8 +203,8 @@ def _whole(wanted: list[Source], tasks: list[Any], times: list[int], cells: list
     return {"made": _versions(), "sources": [_joined(source, tasks, times, cells) for source in wanted]}
 
 
-def _task(name: str, n: int, draws: int, n_test: int) -> Record:
-    return cell(next(source for source in sources() if source.name == name), n, draws, n_test)
+def _task(name: str, n: int, draws: int, n_test: int, only: tuple[str, ...]) -> Record:
+    return cell(next(source for source in sources() if source.name == name), n, draws, n_test, only)
 
 
 def _test_rows(source: Source, smoke: bool) -> int:
@@ -235,6 +236,18 @@ def _joined(source: Source, tasks: list[Any], times: list[int], cells: list[Reco
     }
 
 
+def updated(kept: list[Record], made: list[Record]) -> list[Record]:
+    """What was kept with what was measured now in its place, in the order of the sources and methods."""
+    known = {source["name"]: source for source in kept}
+    for source in made:
+        before = known.get(source["name"], {"methods": {}, "chosen": source["chosen"]})
+        found = before["methods"] | source["methods"]
+        order = [name for name in methods(source["kind"]) if name in found]
+        chosen = source["chosen"] if AUTO in source["methods"] else before["chosen"]
+        known[source["name"]] = source | {"chosen": chosen, "methods": {name: found[name] for name in order}}
+    return [known[source.name] for source in sources() if source.name in known]
+
+
 def _versions() -> dict[str, str]:
     import sklearn
 
@@ -259,18 +272,19 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="sources; all if left out")
     parser.add_argument("--write", action="store_true", help="keep the results in docs/which-fix.json")
     parser.add_argument("--smoke", action="store_true", help="two draws of few rows: does everything run?")
+    parser.add_argument("--methods", nargs="+", default=(), metavar="METHOD", help="what to try; all if left out")
     asked = parser.parse_args()
     wanted = [source for source in sources() if not asked.names or source.name in asked.names]
     if missing := set(asked.names) - {source.name for source in wanted}:
         parser.error(f"no source is called {', '.join(sorted(missing))}; there are: {[one.name for one in sources()]}")
     if asked.smoke:
         wanted = [replace(source, sizes=source.sizes[:1]) for source in wanted if source.n_classes < MANY]
-    results = run(wanted, asked.smoke)
+    if missing := set(asked.methods) - {name for source in wanted for name in methods(source.kind)}:
+        parser.error(f"no method is called {', '.join(sorted(missing))}")
+    results = run(wanted, asked.smoke, only=tuple(asked.methods))
     if asked.write:
-        if asked.names:
-            kept = json.loads(KEPT.read_text())["sources"] if KEPT.exists() else []
-            known = {source["name"]: source for source in (*kept, *results["sources"])}
-            results["sources"] = [known[source.name] for source in sources() if source.name in known]
+        if (asked.names or asked.methods) and KEPT.exists():
+            results["sources"] = updated(json.loads(KEPT.read_text())["sources"], results["sources"])
         KEPT.write_text(lines(results))
     else:
         print(lines(results))

@@ -15,6 +15,7 @@ from believable.errors import LimitWarning
 from believable.recalibrate import (
     BBQ,
     RECALIBRATORS,
+    AveragedCalibration,
     BetaCalibration,
     DirichletCalibration,
     HistogramBinning,
@@ -124,7 +125,7 @@ def cases_of(cls):
             absent = labels != 1
             if input != "scores" and cls.__name__ != "PriorShift":
                 yield fitted(cls, rows[absent], labels[absent], input=input, **more), hard_rows(input)
-    if cls is OneVsRest:
+    if cls in (OneVsRest, AveragedCalibration):
         for input, x in (("probabilities", columns), ("logits", np.log(columns) + 3)):
             happened = np.column_stack([labels == 0, labels < 2, labels != 3])
             yield fitted(cls, x[:, :3], happened, input=input, multilabel=True), hard_rows(input)[:, :3]
