@@ -166,8 +166,8 @@ def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Gener
     rows left out better than that of new rows, and its gain would be overstated by about one parameter's worth. Only
     where chance leaves a single class to fit on are classes dealt out evenly.
     """
+    fold = np.empty(len(labels), np.intp)
     if cluster is None:
-        fold = np.empty(len(labels), np.intp)
         for _ in range(MAX_DRAWS_OF_FOLDS):
             fold[rng.permutation(len(labels))] = np.arange(len(labels)) % n_folds
             if _leaves_two_classes(labels, fold, n_folds):
@@ -186,8 +186,9 @@ def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Gener
         warnings.simplefilter("ignore", UserWarning)  # a class with fewer rows than folds is no problem here
         for k, (_, test) in enumerate(splitter.split(labels, labels, cluster)):
             fold[test] = k
+    has_classes = labels.min() < labels.max()  # independent labels have none that must be left in every fold
     for k in range(n_folds):
-        if len(np.unique(labels[fold != k])) < 2:
+        if has_classes and len(np.unique(labels[fold != k])) < 2:
             raise InputError(
                 "without the clusters of fold {fold}, only one class is left to fit on: the other class is in too few "
                 "clusters of {argument}",
