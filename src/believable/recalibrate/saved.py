@@ -91,7 +91,9 @@ def restored(saved: dict[str, Any]) -> Recalibrator:
     if missing:
         raise SchemaError(f"a saved recalibrator has the fields {sorted(FIELDS)}, but this one lacks {missing}")
     if unknown:
-        raise SchemaError(f"a saved recalibrator has the fields {sorted(FIELDS)}, but this one also has {_brief(unknown)}")
+        raise SchemaError(
+            f"a saved recalibrator has the fields {sorted(FIELDS)}, but this one also has {_brief(unknown)}"
+        )
     cls = _method(saved)
     recalibrator = _made(cls, saved["settings"], saved["input"])
     classes, columns, maps = saved["classes"], saved["columns"], saved["maps"]
