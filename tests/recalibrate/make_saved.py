@@ -14,6 +14,7 @@ import numpy as np
 
 from believable.recalibrate import (
     RECALIBRATORS,
+    AveragedCalibration,
     BetaCalibration,
     HistogramBinning,
     IsotonicCalibration,
@@ -69,6 +70,9 @@ def models():
     yield "histogram_empty_2", HistogramBinning(strategy="uniform", n_bins=30).fit(one, y), x
     yield "prior_shift_target_4", PriorShift(target=[0.7, 0.3, 0, 0]).fit(four, labels), rows
     yield "one_vs_rest_venn_abers_4", OneVsRest(VennAbers(), normalise=False).fit(four, labels), rows
+    both = AveragedCalibration(methods=["platt", "venn_abers"], weights=[0.5, 0.25], multilabel=True)
+    yield "average_labels_2", both.fit(four[:, [0, 3]], happened), rows[:, :2]
+    yield "average_scores_2", AveragedCalibration(input="scores").fit(8 * one - 4, y), z
     yield "one_vs_rest_labels_2", OneVsRest(multilabel=True).fit(four[:, [0, 3]], happened), rows[:, :2]
 
 

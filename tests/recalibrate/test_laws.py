@@ -35,6 +35,10 @@ KINDS = pytest.mark.parametrize("kind", ["one event", "two columns", "four class
 # A constant added to a row of logits changes their map, by definition.
 KNOWS_ROW_CONSTANTS = {"VectorScaling", "MatrixScaling", "StructuredScaling"}
 
+# The weights of its maps come from random folds: a repeated row may fall in another fold than its copy, and the folds
+# of several classes depend on the order of their columns.
+WEIGHS_BY_FOLDS = {"AveragedCalibration"}
+
 
 def data_of(kind):
     if kind == "four classes":
@@ -122,7 +126,7 @@ def test_row_order_does_not_matter(cls, kind):
     np.testing.assert_allclose(one, two, atol=1e-8)
 
 
-@ALL
+@those(lambda cls: cls.__name__ not in WEIGHS_BY_FOLDS)
 @KINDS
 def test_weights_are_repetitions(cls, kind):
     """Weight 2 is the row twice and weight 0 no row."""
@@ -133,7 +137,7 @@ def test_weights_are_repetitions(cls, kind):
     np.testing.assert_allclose(weighted.transform(X), repeated.transform(X), atol=1e-7)
 
 
-@ALL
+@those(lambda cls: cls.__name__ not in WEIGHS_BY_FOLDS)
 def test_relabelled_classes(cls):
     """Columns and labels in another order give the columns in that order."""
     p, labels = multiclass()
@@ -371,8 +375,9 @@ def test_cells(cls):
             cls().fit_from_cells(cells)
         return
     # On average: two scores that share a cell may lie on either side of a step. BBQ weighs binnings by their evidence,
-    # which one row on the other side changes severalfold; rows that move by half a cell change it as much.
-    loose = 100 if cls.__name__ == "BBQ" else 1
+    # which one row on the other side changes severalfold; rows that move by half a cell change it as much. An average
+    # weighs its maps by folds, and those of cells are other random folds than those of rows.
+    loose = 100 if cls.__name__ in {"BBQ", *WEIGHS_BY_FOLDS} else 1
     assert np.abs(cls().fit_from_cells(cells).transform(p) - fitted(cls, p, y).transform(p)).mean() < 1e-4 * loose
     matrix, labels = multiclass(2000)
     source = Predictions(matrix, labels)

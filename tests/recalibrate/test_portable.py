@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import warnings
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from believable.recalibrate import (
     BetaCalibration,
     DirichletCalibration,
     HistogramBinning,
+    Identity,
     IsotonicCalibration,
     LocalRegressionCalibration,
     LogitSplineCalibration,
@@ -53,6 +55,7 @@ MORE = {
     "VectorScaling": [{"penalty": 0.01}],
     "DirichletCalibration": [{"penalty": 0.01}],
     "LogitSplineCalibration": [{"smoothing": 0.01, "penalty": 0.01}],
+    "AveragedCalibration": [{"methods": [OneVsRest(VennAbers()), "isotonic"], "weights": [0.4, 0.3]}],
 }
 ONLY_MORE = {"MatrixScaling", "VectorScaling", "DirichletCalibration"}  # "auto" is slow, and chooses no other formula
 COMPUTED = {"HistogramBinning", "BBQ"}  # whose steps lie at the probabilities of logits, which may round otherwise
@@ -75,7 +78,8 @@ def places_of(model):
     """The numbers at which a map has knots or steps."""
     names = ("edges", "scores", "low_from", "high_after")
     found = [one[name] for one in model.maps_ if one for name in names if name in one]
-    return np.concatenate([*found, [0.25]])
+    members = model.members_ if isinstance(model, AveragedCalibration) else ()
+    return np.concatenate([*found, *map(places_of, members), [0.25]])
 
 
 def hard_scores(model, input):
@@ -242,8 +246,9 @@ def test_javascript_refuses_other_shapes(columns, scores, sentence, tmp_path):
 # --- SQL --------------------------------------------------------------------------------------------------------------
 
 
-def in_sql(folder, monkeypatch, query, model, x):
-    """The last column of the rows that a query of the page gives, in the shape of x."""
+@contextmanager
+def connected(folder, monkeypatch, model, x):
+    """A database with the tables of the page, for a saved model and some scores."""
     duckdb = need("duckdb")
     model.to_json(folder / "map.json")
     monkeypatch.chdir(folder)
@@ -257,10 +262,21 @@ def in_sql(folder, monkeypatch, query, model, x):
             columns = [np.repeat(ids, x.shape[1]), np.tile(np.arange(x.shape[1]), len(x)), x.ravel()]
             insert = "INSERT INTO class_scores SELECT unnest(?), unnest(?), unnest(?)"
             connection.execute(insert, [c.tolist() for c in columns])
+        yield connection
+
+
+def in_sql(folder, monkeypatch, query, model, x):
+    """The last column of the rows that a query of the page gives, in the shape of x."""
+    with connected(folder, monkeypatch, model, x) as connection:
         found = connection.execute(block("sql", query)).fetchall()
     return np.array([row[-1] for row in found]).reshape(x.shape)
 
 
+# All methods that an average of one event, or of several classes, may hold by default.
+OF_EVENT = {"methods": ["temperature", "beta", "logit_spline", "venn_abers", "platt"], "weights": [0.1] * 5}
+OF_SCORES = {"methods": ["platt", "venn_abers"], "weights": [0.3, 0.3], "input": "scores"}
+OF_CLASSES = {"methods": ["temperature", "structured", "beta", "venn_abers", "platt"], "weights": [0.1] * 5}
+AS_LOGITS = [TemperatureScaling(input="logits"), StructuredScaling(input="logits"), PlattScaling()]
 ONE_EVENT = [
     ("formulas.sql", PlattScaling()),
     ("formulas.sql", PlattScaling(input="logits")),
@@ -295,6 +311,12 @@ ONE_EVENT = [
     ("lines.sql", LocalRegressionCalibration(input="logits")),
     ("lines.sql", SplineCalibration()),
     ("lines.sql", SplineCalibration(input="logits")),
+    ("average.sql", AveragedCalibration()),
+    ("average.sql", AveragedCalibration(**OF_EVENT)),
+    ("average.sql", AveragedCalibration(**OF_EVENT, input="logits")),
+    ("average.sql", AveragedCalibration(methods=["identity", LogitSplineCalibration(), OneVsRest("logit_spline")])),
+    ("average.sql", AveragedCalibration(**OF_SCORES)),
+    ("average.sql", AveragedCalibration(methods=AS_LOGITS[::2], weights=[0.3, 0.3], input="scores")),
 ]
 COLUMNS = [
     ("classes.sql", TemperatureScaling()),
@@ -309,7 +331,22 @@ COLUMNS = [
     ("matrix.sql", StructuredScaling(input="logits", structure="vector")),
     ("one_vs_rest.sql", PlattScaling()),
     ("one_vs_rest.sql", PlattScaling(input="scores")),
+    ("one_vs_rest.sql", PlattScaling(input="logits")),
     ("one_vs_rest.sql", OneVsRest()),
+    ("one_vs_rest.sql", BetaCalibration()),
+    ("one_vs_rest.sql", BetaCalibration(input="logits")),
+    ("one_vs_rest.sql", VennAbers()),
+    ("one_vs_rest.sql", VennAbers(input="scores")),
+    ("one_vs_rest.sql", Identity()),
+    ("one_vs_rest.sql", Identity(input="logits")),
+    ("one_vs_rest.sql", HistogramBinning(n_bins=1, input="scores")),
+]
+AVERAGES_OF_COLUMNS = [
+    AveragedCalibration(),
+    AveragedCalibration(input="scores"),
+    AveragedCalibration(**OF_CLASSES),
+    AveragedCalibration(**OF_CLASSES, input="logits"),
+    AveragedCalibration(methods=AS_LOGITS, weights=[0.2] * 3, input="scores"),
 ]
 REFUSED = [
     ("formulas.sql", IsotonicCalibration(), "not for IsotonicCalibration with 1 columns"),
@@ -320,13 +357,17 @@ REFUSED = [
     ("lines.sql", BBQ(), "not for BBQ with 1 columns"),
     ("classes.sql", MatrixScaling(penalty=0.01), "not for MatrixScaling with 4 columns"),
     ("matrix.sql", VectorScaling(penalty=0.01), "not for VectorScaling with 4 columns"),
-    ("one_vs_rest.sql", BetaCalibration(), "not for BetaCalibration with 4 columns"),
-    ("one_vs_rest.sql", OneVsRest("beta"), "not for BetaCalibration with 4 columns"),
-    ("one_vs_rest.sql", PlattScaling(input="logits"), "this query is not for logits"),
+    ("one_vs_rest.sql", IsotonicCalibration(), "not for IsotonicCalibration with 4 columns"),
+    ("one_vs_rest.sql", OneVsRest("isotonic"), "not for IsotonicCalibration with 4 columns"),
+    ("one_vs_rest.sql", HistogramBinning(), "this query is not for several bins"),
     ("one_vs_rest.sql", OneVsRest(normalise=False), "not a map of version 1, or one whose rows do not sum to one"),
+    ("average.sql", VennAbers(), "not for VennAbers with 1 columns"),
+    ("average.sql", AveragedCalibration(methods=["isotonic"]), "not for an average with IsotonicCalibration"),
+    ("average.sql", AveragedCalibration(methods=["histogram"]), "this query is not for several bins"),
+    ("members.sql", VennAbers(), "not for VennAbers with 4 columns"),
 ]
-ONE_EVENT_QUERIES = ["formulas.sql", "curves.sql", "bins.sql", "venn_abers.sql", "lines.sql"]
-WITH_COLUMNS = {"classes.sql", "matrix.sql", "one_vs_rest.sql"}
+ONE_EVENT_QUERIES = ["formulas.sql", "curves.sql", "bins.sql", "venn_abers.sql", "lines.sql", "average.sql"]
+WITH_COLUMNS = {"classes.sql", "matrix.sql", "one_vs_rest.sql", "members.sql"}
 
 
 @pytest.mark.parametrize(("query", "method"), ONE_EVENT, ids=str)
@@ -347,6 +388,25 @@ def test_sql_of_columns(query, method, tmp_path, monkeypatch):
     np.testing.assert_allclose(in_sql(tmp_path, monkeypatch, query, model, x), model.transform(x), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("method", AVERAGES_OF_COLUMNS, ids=str)
+def test_sql_of_averages_of_columns(method, tmp_path, monkeypatch):
+    """Each member is applied with the query of its kind, as the page says, and their mean is what Python gives."""
+    queries = {type(one).__name__: query for query, one in COLUMNS}
+    p, labels = multiclass()
+    model = method.fit(p if method.input == "probabilities" else np.log(p) + 3, labels)
+    x = hard_rows(method.input)
+    with connected(tmp_path, monkeypatch, model, x) as connection:
+        connection.execute(block("sql", "members.sql"))
+        for member, name in connection.execute("SELECT member, method FROM members").fetchall():
+            put, keep = block("text", "CREATE OR REPLACE TABLE map").strip().replace("1", str(member)).split("\n")
+            connection.execute(put)
+            query = block("sql", queries[name]).strip().removesuffix(";")
+            connection.execute(re.sub(r"\(….*…\)", lambda _, query=query: f"({query})", keep))
+        found = connection.execute(block("sql", "mean.sql")).fetchall()
+    found = np.array([row[-1] for row in found]).reshape(x.shape)
+    np.testing.assert_allclose(found, model.transform(x), rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize(("query", "method", "sentence"), REFUSED, ids=str)
 def test_sql_refuses_what_a_query_is_not_for(query, method, sentence, tmp_path, monkeypatch):
     """A map of another method or input is an error, never a number."""
@@ -355,7 +415,7 @@ def test_sql_refuses_what_a_query_is_not_for(query, method, sentence, tmp_path, 
         in_sql(tmp_path, monkeypatch, query, method.fit(p if form == "probabilities" else np.log(p), y), p)
 
 
-@pytest.mark.parametrize("query", ONE_EVENT_QUERIES + sorted(WITH_COLUMNS))
+@pytest.mark.parametrize("query", ONE_EVENT_QUERIES + sorted(WITH_COLUMNS - {"members.sql"}))
 def test_sql_refuses_another_number_of_columns(query, tmp_path, monkeypatch):
     """A query of one event refuses maps of classes, and one of columns that of an event."""
     method = next(method for name, method in ONE_EVENT + COLUMNS if name == query and method.input == "probabilities")

@@ -100,7 +100,13 @@ def test_half_a_file_is_refused():
         (changed(method=["PlattScaling"]), "there is no recalibrator ['PlattScaling']"),
         (
             changed(more=1),
-            "a saved recalibrator has the fields ['classes', 'columns', 'input', 'maps', 'method', 'schema', ...",
+            "a saved recalibrator has the fields ['classes', 'columns', 'input', 'maps', 'method', 'settings'], but this "
+            "one also has ['more']",
+        ),
+        (
+            json.dumps({k: v for k, v in json.loads(TEXT).items() if k not in ("maps", "input")}),
+            "a saved recalibrator has the fields ['classes', 'columns', 'input', 'maps', 'method', 'settings'], but this "
+            "one lacks ['input', 'maps']",
         ),
         (changed(columns=3), "the saved columns must be 2 (or 1 for two classes), got 3"),
         (changed(classes=[1, 1]), "the saved classes must be distinct labels, got [1, 1]"),

@@ -21,7 +21,11 @@ def cluster_of_rows(clusters: Any, predictions: Any, source: Predictions, sample
     """Return the cluster of each row, numbered from 0, without rows of weight 0; None if rows are independent."""
     if clusters is None:
         return None
-    array = rows_that_count(clusters, "clusters", predictions, source, sample_weight)
+    return numbered_clusters(rows_that_count(clusters, "clusters", predictions, source, sample_weight))
+
+
+def numbered_clusters(array: Array) -> Ints:
+    """Return the cluster of each row, numbered from 0, or raise if one is missing or all are the same."""
     missing = [i for i, value in enumerate(array.tolist()) if value is None or value != value]
     if missing:
         raise InputError(

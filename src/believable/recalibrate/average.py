@@ -14,8 +14,9 @@ from believable._arrays import as_numpy
 from believable._check import generator
 from believable._types import Array, Float64s, Floats, Ints
 from believable.errors import InputError, SchemaError, UndefinedError
+from believable.inference.clusters import numbered_clusters
 from believable.inference.compare import mean_of_rows
-from believable.recalibrate.base import Recalibrator
+from believable.recalibrate.base import BinaryRecalibrator, Recalibrator
 from believable.recalibrate.crossfit import Mapped, RowsInFolds, folds, input_of, quietly
 from believable.recalibrate.facts import Field, Map, Members, Number, Vector, as_method, in_words, recalibrator
 from believable.recalibrate.histogram import HistogramBinning
@@ -45,6 +46,7 @@ SMALLEST_SHARE = 0.005  # a map of a smaller weight is left out
 LARGEST_EXPONENT = 700.0  # exp of more overflows
 TINY = 1e-300
 SMALLEST_WEIGHT = 1e-9  # a share of a cell below this is rounding
+ROUNDING_OF_SUMS = 1e-9  # weights whose sum differs from 1 by less are taken to sum to 1
 MAX_CLASSES_FOR_MATRIX_MAPS = 50  # beyond this, a matrix has thousands of entries
 
 
@@ -259,7 +261,8 @@ class AveragedCalibration(Recalibrator):
     Attributes
     ----------
     weights_ : dict
-        The weight of each method by its class name; "Identity" is no change.
+        The weight of each method by the name of its class. No change is "Identity", and the base rate of scores that
+        are not probabilities is "HistogramBinning". Weights of methods of one class are added.
     members_ : tuple of Recalibrator
         The fitted recalibrators.
 
@@ -276,7 +279,12 @@ class AveragedCalibration(Recalibrator):
     >>> y = rng.random(500) < 1 / (1 + np.exp(-z))
     >>> model = AveragedCalibration(input="logits").fit(2 * z, y)
     >>> print(model.in_words())
-    60 % temperature scaling
+    30 % temperature scaling, 28 % logit spline calibration, 28 % Venn–Abers, 13 % beta calibration, 1 % unchanged
+
+    Scores that are calibrated are mostly left as they are:
+
+    >>> print(AveragedCalibration(input="logits").fit(z, y).in_words())
+    63 % unchanged, 13 % temperature scaling, 12 % Venn–Abers, 7 % logit spline calibration, 6 % beta calibration
     """
 
     inputs: ClassVar[tuple[Input, ...]] = ("probabilities", "logits", "scores")
@@ -354,7 +362,7 @@ class AveragedCalibration(Recalibrator):
         (event,) = events = events_of(cells, 1, True)
         assert event is not None
         self._warn_of_few(rarest_in(events))
-        methods = [no_change("probabilities"), *self._methods(2)]
+        methods = [self._member(one) for one in (no_change("probabilities"), *self._methods(2))]
         n = float(cells.w.sum() ** 2 / cells.w2.sum())
         found = self._given(n, 2)
         with quietly():
@@ -369,8 +377,11 @@ class AveragedCalibration(Recalibrator):
     def weights_(self) -> dict[str, float]:
         """The weight of each recalibrator by the name of its class."""
         fitted = self._fitted()
-        names = [type(_inner(one)).__name__ for one in fitted["members"]]
-        return dict(zip(names, fitted["weights"].tolist(), strict=True))
+        weights: dict[str, float] = {}
+        for one, weight in zip(fitted["members"], fitted["weights"].tolist(), strict=True):
+            name = type(_inner(one)).__name__
+            weights[name] = weights.get(name, 0.0) + weight
+        return weights
 
     @property
     def members_(self) -> tuple[Recalibrator, ...]:
@@ -393,27 +404,54 @@ class AveragedCalibration(Recalibrator):
         super()._check_settings()
         _check.positive_integer(self.cv, "cv", 2)
         _check.choice(self.multilabel, (True, False), "multilabel")
-        if isinstance(self.methods, (str, Recalibrator)):
-            raise InputError("{argument} must be a list of names or recalibrators", argument="methods")
+        if self.methods is not None and (not isinstance(self.methods, (list, tuple)) or not self.methods):
+            raise InputError(
+                "{argument} must be a list of recalibrators, or of their names, got {got!r}",
+                argument="methods",
+                got=self.methods,
+            )
         for one in self._methods(2):
-            if isinstance(one, AveragedCalibration):
-                raise InputError("an average of averages has no use: leave AveragedCalibration out of the methods")
-            self._member(one)._check_settings()
+            self._check_method(one)
         if self.weights is not None:
-            given = np.asarray(self.weights, np.float64)
-            if self.methods is None or given.shape != (len(self.methods),):
-                raise InputError("{argument} needs one number for each of the methods", argument="weights")
-            if not ((given >= 0).all() and given.sum() <= 1 + 1e-9):
-                raise InputError("{argument} must not be negative, and sum to at most 1", argument="weights")
+            self._check_weights(self.weights)
+
+    def _check_method(self, method: Recalibrator) -> None:
+        if isinstance(method, AveragedCalibration):
+            raise InputError("an average of averages has no use: leave AveragedCalibration out of the methods")
+        if self.multilabel and (not isinstance(method, BinaryRecalibrator) or isinstance(method, OneVsRest)):
+            raise InputError(
+                "with {multilabel=True}, {argument} must be recalibrators of one event, such as PlattScaling(), got "
+                "{got!r}",
+                argument="methods",
+                got=method,
+            )
+        if method.multilabel or not method.normalise:
+            raise InputError(
+                "the probabilities of each of the {argument} must sum to one in every row, got {got!r}",
+                argument="methods",
+                got=method,
+            )
+        self._member(method)._check_settings()
+
+    def _check_weights(self, weights: Any) -> None:
+        given = _check.numeric(weights, "weights")
+        if self.methods is None or given.shape != (len(self.methods),):
+            raise InputError("{argument} needs one number for each of the methods", argument="weights")
+        if not ((given >= 0).all() and given.sum() <= 1 + ROUNDING_OF_SUMS):
+            raise InputError("{argument} must not be negative, and sum to at most 1", argument="weights")
 
     def _check_map(self, fitted: Map, n_classes: int) -> None:
         members, weights = fitted["members"], fitted["weights"]
-        if len(members) != len(weights) or abs(weights.sum() - 1) > 1e-6:
+        columns = 1 if n_classes == 2 and not self.multilabel else n_classes
+        if len(members) != len(weights) or abs(weights.sum() - 1) > ROUNDING_OF_SUMS:
             raise SchemaError("the saved weights must be one for each of the members, and sum to 1")
         for one in members:
-            if isinstance(one, AveragedCalibration) or len(one.classes_) != n_classes:
-                raise SchemaError(f"the saved members must be recalibrators of {n_classes} classes")
-            if one.multilabel != self.multilabel or one.input not in (self.input, "logits"):
+            of_average = isinstance(one, AveragedCalibration) or not one.normalise
+            if of_average or len(one.classes_) != n_classes or one.n_features_in_ != columns:
+                raise SchemaError(
+                    f"the saved members must be recalibrators of {n_classes} classes with {columns} columns"
+                )
+            if one.multilabel != self.multilabel or one.input != input_of(one, self.input):
                 raise SchemaError("the saved members must be of the same kind and scale as their average")
 
     def _n_maps(self, n_classes: int) -> int:
@@ -474,8 +512,8 @@ class AveragedCalibration(Recalibrator):
                 p[held] = _applied(fitted, scores.take(held))
         own = np.column_stack([own_probability(p, labels) for p in out])
         per_row = len(own) // len(w)  # the number of independent labels
-        n = independent_rows(own, w, cluster) if per_row == 1 else per_row * float(w.sum() ** 2 / (w @ w))
-        return Evidence(own, np.repeat(w, per_row), n, n_outcomes)
+        w, cluster = np.repeat(w, per_row), None if cluster is None else np.repeat(cluster, per_row)
+        return Evidence(own, w, independent_rows(own, w, cluster), n_outcomes)
 
     def _folds(self, scores: Scores, labels: Array, cluster: Ints | None) -> Ints:
         n_folds = min(self.cv, len(scores))
@@ -530,10 +568,15 @@ def blend_in_words(members: Sequence[Recalibrator], weights: Float64s) -> str:
     order = np.argsort(-weights, kind="stable")
     said = []
     for k in order[weights[order] >= SMALLEST_SHARE].tolist():
-        member = members[k]
-        name = "unchanged" if isinstance(member, Identity) else in_words(type(member).__name__)
-        said.append(f"{100 * weights[k]:.0f} % {'base rate' if isinstance(member, HistogramBinning) else name}")
+        said.append(f"{100 * weights[k]:.0f} % {_name_in_words(members[k])}")
     return ", ".join(said)
+
+
+def _name_in_words(member: Recalibrator) -> str:
+    if isinstance(member, Identity):
+        return "unchanged"
+    is_base_rate = isinstance(member, HistogramBinning) and member.n_bins == 1
+    return "base rate" if is_base_rate else in_words(type(member).__name__)
 
 
 def _evidence_of_cells(
@@ -553,10 +596,13 @@ def _evidence_of_cells(
         held = held_weights[:, :, k].ravel()
         rest = np.maximum(weights.ravel() - held, 0)
         learnt, some = rest > SMALLEST_WEIGHT * rest.max(), held > 0
+        w.append(held[some])
+        if len(np.unique(labels[learnt])) < 2:  # as in `_evidence`, this fold does not tell the methods apart
+            own.append(np.full((np.count_nonzero(some), len(methods)), 0.5))
+            continue
         made = [clone(one)._fit_to_model(scores[learnt], labels[learnt], rest[learnt]) for one in methods]
         p = [_applied(one, Scores(scores[some], "probabilities")) for one in made]
         own.append(np.column_stack([own_probability(each, labels[some]) for each in p]))
-        w.append(held[some])
     return Evidence(np.concatenate(own), np.concatenate(w), n, 2)
 
 
@@ -568,5 +614,5 @@ def _codes(clusters: Any, n: int, sample_weight: Any) -> Ints:
             "{argument} must have one entry per row, got shape {got}", argument="clusters", got=array.shape
         )
     if sample_weight is not None:
-        array = array[np.asarray(sample_weight) > 0]
-    return np.asarray(np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)[1])
+        array = array[_check.weights(sample_weight, n) > 0]
+    return numbered_clusters(array)

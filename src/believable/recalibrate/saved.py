@@ -24,6 +24,7 @@ from believable.recalibrate.base import Recalibrator
 from believable.recalibrate.facts import RECALIBRATORS, Map, as_method, find_recalibrator, written
 
 MAP_SCHEMA, MAP_VERSION = "believable.recalibrator", 1
+HEADER = {"schema", "version"}  # what a file has besides the fields of a recalibrator; members of an average have none
 FIELDS = {"method", "input", "columns", "classes", "settings", "maps"}
 BLANK_BEFORE_JSON = "\ufeff \t\r\n"  # ignored before the JSON; some editors write a byte order mark
 LONGEST_QUOTE = 200  # errors quote at most this many characters of the file
@@ -79,15 +80,20 @@ def load_recalibrator(source: str | os.PathLike[str]) -> Recalibrator:
     if text[:1] not in ("{", "["):
         text = _read(source)
     try:
-        return restored(_parsed(text))
+        return restored({name: value for name, value in _parsed(text).items() if name not in HEADER})
     except RecursionError as error:
         raise SchemaError("the saved settings are nested too deeply") from error
 
 
 def restored(saved: dict[str, Any]) -> Recalibrator:
     """Return a fitted recalibrator from the form that `as_saved` returns, every field checked."""
-    if set(saved) - {"schema", "version"} != FIELDS:
-        raise SchemaError(f"a saved recalibrator has the fields {sorted(FIELDS)}, this one {_brief(sorted(saved))}")
+    missing, unknown = sorted(FIELDS - set(saved)), sorted(set(saved) - FIELDS)
+    if missing:
+        raise SchemaError(f"a saved recalibrator has the fields {sorted(FIELDS)}, but this one lacks {missing}")
+    if unknown:
+        raise SchemaError(
+            f"a saved recalibrator has the fields {sorted(FIELDS)}, but this one also has {_brief(unknown)}"
+        )
     cls = _method(saved)
     recalibrator = _made(cls, saved["settings"], saved["input"])
     classes, columns, maps = saved["classes"], saved["columns"], saved["maps"]
