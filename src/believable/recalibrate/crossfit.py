@@ -166,7 +166,7 @@ def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Gener
     rows left out better than that of new rows, and its gain would be overstated by about one parameter's worth. Only
     where chance leaves a single class to fit on are classes dealt out evenly.
     """
-    fold = np.zeros(len(labels), np.intp)
+    fold = np.empty(len(labels), np.intp)
     if cluster is None:
         for _ in range(MAX_DRAWS_OF_FOLDS):
             fold[rng.permutation(len(labels))] = np.arange(len(labels)) % n_folds
@@ -186,8 +186,9 @@ def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Gener
         warnings.simplefilter("ignore", UserWarning)  # a class with fewer rows than folds is no problem here
         for k, (_, test) in enumerate(splitter.split(labels, labels, cluster)):
             fold[test] = k
+    has_classes = labels.min() < labels.max()  # independent labels have none that must be left in every fold
     for k in range(n_folds):
-        if len(np.unique(labels[fold != k])) < 2:
+        if has_classes and len(np.unique(labels[fold != k])) < 2:
             raise InputError(
                 "without the clusters of fold {fold}, only one class is left to fit on: the other class is in too few "
                 "clusters of {argument}",
@@ -439,7 +440,8 @@ def loss_gain(first: Mapped, second: Mapped, score: Score, problem: RowsInFolds,
 
     The interval is for what maps fitted on all rows gain on new rows. `FITTED_ON_ALL` widens its upper end, because
     they gain more than cross-fitted maps do, and more so where chance made these look useless. In simulations of ten
-    populations with 300 to 5,000 rows, 95 % intervals of this kind contain the true gain 94 to 98 % of the time.
+    populations with 300 to 5,000 rows (`python -m benchmarks.promises`), 95 % intervals of the gain of an average
+    contain the true gain in 89 to 99 % of the samples, 95 % on average.
     """
     before, after = row_losses(first, score), row_losses(second, score)
     if not (np.isfinite(before).all() and np.isfinite(after).all()):
