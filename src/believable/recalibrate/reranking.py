@@ -66,7 +66,7 @@ def map_to_relevance(
     relevant : ndarray of bool
         Whether each document is relevant.
     method : str or Recalibrator
-        The recalibrator; "auto" chooses one with `select`.
+        The recalibrator; "auto" averages several, as `select` does.
     random_state : None, int or numpy Generator
         Random seed for the folds.
 
@@ -76,7 +76,7 @@ def map_to_relevance(
     tuple of str
         Notes: the calibration map, the rows it was fitted on, and its warnings.
     str
-        The alias of the recalibrator, or "base rate" where `select` found that none helps.
+        The alias of the recalibrator, "average" for several, or "base rate" where none helps.
     """
     if isinstance(method, str) and method == "auto":
         _refuse_one_query(ranked)

@@ -241,7 +241,7 @@ def select(
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0..K-1; for one event the event comes last.
     cv : int
-        The number of folds; each has an equal share of each class.
+        The number of folds. Rows are assigned to them at random, not by class; see `AveragedCalibration`.
     clusters : array-like of shape (n,), optional
         The cluster of each row. The rows of a cluster stay in one fold, and intervals count clusters, not rows.
     score : {"log_loss", "brier"}
