@@ -566,10 +566,8 @@ def _kept(found: Blend, members: Sequence[Recalibrator]) -> Map:
 def blend_in_words(members: Sequence[Recalibrator], weights: Float64s) -> str:
     """Return weights in words, the largest first, those below 0.5 % left out."""
     order = np.argsort(-weights, kind="stable")
-    said = []
-    for k in order[weights[order] >= SMALLEST_SHARE].tolist():
-        said.append(f"{100 * weights[k]:.0f} % {_name_in_words(members[k])}")
-    return ", ".join(said)
+    kept = order[weights[order] >= SMALLEST_SHARE].tolist()
+    return ", ".join(f"{100 * weights[k]:.0f} % {_name_in_words(members[k])}" for k in kept)
 
 
 def _name_in_words(member: Recalibrator) -> str:
