@@ -228,9 +228,9 @@ class AveragedCalibration(Recalibrator):
     row had been seen with equal parts of every outcome. So it is never 0 or 1, whatever the maps say. Maps of a weight
     below 0.5 % are left out. Then all maps are fitted on all rows.
 
-    An average is better on new rows than any of its maps, and than the best of them by cross-validation: which map is
-    best cannot be known from a few hundred rows, and their errors partly cancel. The constants 3, 1/2, 1/4 and ten are
-    chosen on predictions of everyday models for public tables (see the page on the arena).
+    Which map is best cannot be known from a few hundred rows, and the errors of several partly cancel: on predictions of
+    everyday models for public tables, an average comes closer to the best map than any single map does, and than the
+    best by cross-validation (see the page on the arena). The constants 3, 1/2, 1/4 and ten were chosen there.
 
     With weights, n is the number of rows of equal weight that are worth as much, (sum w)^2 / sum w^2, and the weights
     are scaled to sum to n. With clusters, n is divided by the design effect of the gain. Folds are random, but do not
