@@ -89,8 +89,8 @@ print(believable.subgroups(recalibrated, by={"site": site}, clusters=patient, ra
 # %% [markdown]
 # Now the picture is reversed. **Site E is miscalibrated**: 6 % predicted, 10 % observed. One calibration map for
 # everybody has lowered all risks, including those of E, where nothing needed lowering. The risks of C and D are still
-# too high, by an amount that noise may explain. That is the price of one map for all sites: it lies between what E needs
-# and what the others need.
+# too high, by an amount that noise may explain. That is the price of one map for all sites: it lies between what E
+# needs and what the others need.
 #
 # E needs its own intercept, or a model that knows why its patients are sicker. Always check the subgroups again after
 # recalibration.
