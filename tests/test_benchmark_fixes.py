@@ -81,3 +81,16 @@ def test_a_run_joins_its_cells():
     results = fixes.run([source], smoke=True, processes=1)
     assert [len(values) for values in results["sources"][0]["methods"]["platt"].values()] == [2] * 8
     assert json.loads(fixes.lines(results)) == results
+
+
+def test_some_methods_measured_again_replace_their_figures_only():
+    """The others stay as they were kept, in the order of methods; so does the choice, unless calibrate was measured."""
+    source = replace(SOURCES["steps"], sizes=(60,))
+    kept = fixes.run([source], smoke=True, processes=1, only=("nothing", "platt", "calibrate"))["sources"]
+    marked = [kept[0] | {"chosen": ["kept"], "methods": {name: {"kept": [1]} for name in kept[0]["methods"]}}]
+    again = fixes.run([source], smoke=True, processes=1, only=("platt", "beta"))["sources"]
+    (found,) = fixes.updated(marked, again)
+    assert list(found["methods"]) == ["nothing", "calibrate", "platt", "beta"]
+    assert found["methods"]["calibrate"] == {"kept": [1]}
+    assert found["methods"]["platt"] == kept[0]["methods"]["platt"]
+    assert found["chosen"] == ["kept"]
