@@ -32,6 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 KEPT, PAGE = ROOT / "docs" / "arena.json", ROOT / "docs" / "arena.md"
 CLIP = 1e-6  # isotonic maps say 0, which has an infinite log loss when it is wrong
 FIGURES = ("log_loss", "brier", "seconds")  # of a competitor in an experiment
+MAX_ROWS = 1500  # to fit on
 FEWEST = 2  # calibration rows of a class, so that there is something to fit
 
 
@@ -127,7 +128,8 @@ def run_file(path: Path, sizes: list[int], most: int) -> list[Record]:
     """Judge everybody on a file of predictions, one experiment in memory at a time."""
     for _ in read_hdf5(path):
         pass  # so that what is wrong with the last group is said before the first is judged
-    return [judge(one, _warm()) for found in read_hdf5(path) for one in sized(found, sizes, most)]
+    loaded = (one for one in read_hdf5(path) if not one.predicts_classes)
+    return [judge(one, _warm()) for found in loaded for one in sized(found, sizes, most)]
 
 
 def summary(records: list[Record]) -> Record:
@@ -212,7 +214,9 @@ def main() -> int:
     parser.add_argument(
         "--data", type=Path, default=ROOT / ".arena", metavar="FOLDER", help="where predictions are kept"
     )
-    parser.add_argument("--max-rows", type=int, default=1500, metavar="N", help="the most calibration rows (1500)")
+    parser.add_argument(
+        "--max-rows", type=int, default=MAX_ROWS, metavar="N", help=f"the most calibration rows ({MAX_ROWS})"
+    )
     parser.add_argument(
         "--rows", type=int, nargs="+", default=[], metavar="N", help="draw these numbers of rows instead"
     )
@@ -222,8 +226,9 @@ def main() -> int:
     parts = ["tuning", "kept"] if asked.sets == "all" else [asked.sets]
     if unknown := set(asked.names) - {one.name for part in parts for one in SETS[part]}:
         parser.error(f"no table is called {', '.join(sorted(unknown))}")
-    if asked.write and (asked.hdf5 or asked.sets != "all"):
-        parser.error("--write is for all public tables; use --json FILE to keep the results of others")
+    whole_run = not (asked.hdf5 or asked.names or asked.rows) and asked.sets == "all" and asked.max_rows == MAX_ROWS
+    if asked.write and not whole_run:
+        parser.error("--write is for all public tables and rows; use --json FILE to keep the results of others")
     for package in absent(competitors()):
         print(f"{package} is not installed: left out", file=sys.stderr)
     try:

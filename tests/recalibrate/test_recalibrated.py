@@ -597,7 +597,7 @@ def test_auto_of_full_trees():
 def test_auto_is_one_choice():
     """An ensemble has a map per fold, so there is nothing to choose for all of them."""
     X, y = flowers()
-    with pytest.raises(InputError, match="method='auto' chooses one map for all rows: leave ensemble=False"):
+    with pytest.raises(InputError, match="method='auto' finds one map for all rows: leave ensemble=False"):
         Recalibrated(GaussianNB(), "auto", ensemble=True).fit(X, y)
     copied = clone(Recalibrated(GaussianNB(), "auto").fit(X, y))
     assert copied.method == "auto"

@@ -22,7 +22,7 @@ from believable.recalibrate import (
     TemperatureScaling,
     select,
 )
-from believable.recalibrate.crossfit import METRICS, FoldSettings, RowsInFolds, folds, loss_gain
+from believable.recalibrate.crossfit import METRICS, FoldSettings, RowsInFolds, folds, loss_gain, skewed_interval
 from believable.recalibrate.facts import in_words
 from tests.recalibrate.data import binary, logit, multiclass
 
@@ -387,7 +387,73 @@ def test_the_smallest_loss_comes_first():
     found = select(z / 20, y, input="logits", candidates=["temperature", "platt"], rule="proven", **QUICK)
     assert found["temperature"].predictions.scores.min() < 1e-15
     assert found.chosen == "temperature"
-    assert not any("Ranked last" in one for one in found.caveats)
+
+
+def test_skewed_intervals():
+    """Hall's interval inverts his transformation of t, is that of t without skewness, and covers a skewed mean."""
+    assert skewed_interval(2.0, 0.0) == (-2.0, 2.0)
+    for skewness in (0.3, -0.5):
+        low, high = skewed_interval(2.0, skewness)
+        for end, t in ((low, 2.0), (high, -2.0)):
+            x = -end
+            hall = x + skewness / 3 * x**2 + skewness**2 / 27 * x**3 + skewness / 6
+            assert hall == pytest.approx(t)
+    rng = np.random.default_rng(0)
+    held = {"skewed": 0, "symmetric": 0}
+    for _ in range(2000):
+        x = rng.exponential(size=25) ** 1.5
+        mean, error = x.mean(), x.std(ddof=1) / 5
+        third = ((x - mean) ** 3).sum() / ((x - mean) ** 2).sum() ** 1.5
+        for name, (low, high) in (("skewed", skewed_interval(2.06, third)), ("symmetric", (-2.06, 2.06))):
+            held[name] += mean + low * error <= math.gamma(2.5) <= mean + high * error
+    assert held["symmetric"] / 2000 < 0.89 < 0.9 < held["skewed"] / 2000
+
+
+def test_nothing_gains_nothing():
+    """Scores that are left alone are promised no gain, and neither is the identity."""
+    rng = np.random.default_rng(3)
+    p = rng.random(2000)
+    y = (rng.random(2000) < p).astype(int)
+    alone = believable.calibrate(p, y, rule="proven", **QUICK)
+    identity = believable.calibrate(p, y, "identity", **QUICK)
+    for result in (alone, identity):
+        gain = result.improvement.gains["log_loss"]
+        assert (gain.low, gain.high) == pytest.approx((0, 0), abs=1e-12)
+    assert "It does not lower the log loss" in str(identity)
+
+
+def test_the_gain_of_a_choice_is_that_of_choosing_without_the_fold():
+    """Each fold is recalibrated by what the other folds choose, written as a loop."""
+    p, y = binary(300)
+    names = ["temperature", "beta", "venn_abers"]
+    found = select(p, y, candidates=names, rule="proven", **QUICK)
+    ours = problem(p, y)
+    loss = {name: found[name].mapped.log_loss for name in names}
+    out = np.empty(len(y))
+    for k in range(5):
+        rest = ours.fold != k
+        best = min(names, key=lambda name: loss[name][rest].mean())
+        near = []
+        for name in names:
+            d = loss[name][rest] - loss[best][rest]
+            error = d.std(ddof=1) / math.sqrt(rest.sum())
+            if d.mean() <= max(error, 1e-4 * loss[best][rest].mean()):
+                near.append(name)
+        chosen = min(near, key=lambda name: RECALIBRATORS[type(found[name].method).__name__].facts.simplicity)
+        out[~rest] = loss[chosen][~rest]
+    expected = np.mean(ours.baseline.log_loss - out)
+    if found.chosen != "nothing":
+        assert found.gain.value == pytest.approx(expected, abs=1e-12)
+    assert found.chosen == "temperature"
+
+
+def test_rule_needs_auto():
+    """A rule and a method contradict each other."""
+    p, y = binary()
+    with pytest.raises(InputError, match="rule is for method='auto': leave out either the rule or the method"):
+        believable.calibrate(p, y, "platt", rule="proven")
+    with pytest.raises(InputError, match="candidates are averaged already"):
+        select(p, y, candidates=["average", "platt"])
 
 
 def test_a_low_temperature_rules_nothing_out():
@@ -513,7 +579,7 @@ def test_bad_data():
     p, y = binary()
     with pytest.raises(InputError, match="not soft labels"):
         select(Predictions(p, y.astype(float), soft_labels=True))
-    with pytest.raises(InputError, match="OneVsRest"):
+    with pytest.raises(InputError, match="AveragedCalibration"):
         select(Predictions(np.column_stack([p, p]), np.column_stack([y, y]), multilabel=True))
     with pytest.raises(InputError, match="fit_from_cells"):
         select(CellStats.of(Predictions(p, y)))

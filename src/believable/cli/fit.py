@@ -83,6 +83,8 @@ def fit(
 
     console = new_console(stderr=output == STANDARD_STREAM)
     scale = scale_of(scores, logits)
+    if method != "auto" and rule != "average":
+        raise InputError("--rule is for --method auto: leave out one of them")
     _check_method(method, scale)  # before the file is read, which may take long
     check_outputs({"output": output}, [file, columns["run"], columns["qrels"]])
     loaded = _read(file, scale, columns | {"logits": logits, "scores": scores})

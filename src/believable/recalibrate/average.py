@@ -55,20 +55,15 @@ def suitable_methods(n_classes: int, input: Input) -> dict[str, Recalibrator]:
     if input == "scores":
         if n_classes == 2:
             return _named("platt", "venn_abers")
-        as_logits = {
-            "temperature": TemperatureScaling(input="logits"),
-            "structured": StructuredScaling(input="logits", structure=_structure(n_classes)),
-        }
-        return as_logits | (_named("platt") if n_classes <= MAX_CLASSES_FOR_MATRIX_MAPS else {})
+        temperature = {"temperature": TemperatureScaling(input="logits")}
+        if n_classes > MAX_CLASSES_FOR_MATRIX_MAPS:
+            return temperature | {"structured": StructuredScaling(input="logits", structure="vector")}
+        return temperature | {"structured": StructuredScaling(input="logits")} | _named("platt")
     if n_classes == 2:
         return _named("temperature", "beta", "logit_spline", "venn_abers")
     if n_classes <= MAX_CLASSES_FOR_MATRIX_MAPS:
         return _named("temperature", "structured", "beta", "venn_abers")
     return _named("temperature") | {"structured": StructuredScaling(structure="vector")}
-
-
-def _structure(n_classes: int) -> Any:
-    return "matrix" if n_classes <= MAX_CLASSES_FOR_MATRIX_MAPS else "vector"
 
 
 def _named(*names: str) -> dict[str, Recalibrator]:
@@ -116,7 +111,9 @@ class Evidence(NamedTuple):
     w : ndarray of shape (n,)
         The weight of each row, on any scale.
     n : float
-        The number of independent rows that they are worth.
+        The effective number of rows, given the weights.
+    design_effect : float
+        By how much clusters reduce it further, as evidence.
     n_outcomes : int
         The number of outcomes.
     """
@@ -124,11 +121,12 @@ class Evidence(NamedTuple):
     own: Float64s
     w: Float64s
     n: float
+    design_effect: float
     n_outcomes: int
 
     def blend(self) -> Blend:
         """Return the weights of the maps; see `AveragedCalibration`."""
-        mixing, w = 1 / (self.n + 1), self.w * (self.n / self.w.sum())
+        mixing, w = 1 / (self.n + 1), self.w * (self.n / self.design_effect / self.w.sum())
         own = (1 - mixing) * self.own + mixing / self.n_outcomes
         log, others = np.log(own), own[:, 1:]
         loss = -(w @ log[:, 1:])
@@ -158,19 +156,20 @@ def own_probability(p: Floats, labels: Array) -> Float64s:
     return p[np.arange(len(labels)), labels].astype(np.float64)
 
 
-def independent_rows(own: Float64s, w: Float64s, cluster: Ints | None) -> float:
-    """Return how many independent rows of equal weight are worth as much as these.
+def effective_rows(w: Float64s) -> float:
+    """Return the effective number of rows of unequal weights (Kish): (sum w)^2 / sum w^2."""
+    scaled = w / w.max()
+    return float(scaled.sum() ** 2 / (scaled @ scaled))
 
-    Unequal weights count as Kish does, (sum w)^2 / sum w^2. In clusters, the number is divided by the design effect of
-    the mean gain of the maps over no change.
-    """
-    n = float(w.sum() ** 2 / (w @ w))
+
+def design_effect(own: Float64s, w: Float64s, cluster: Ints | None) -> float:
+    """Return by how much clusters inflate the variance of the mean gain of the maps over no change; at least 1."""
     if cluster is None:
-        return n
+        return 1.0
     gain = np.log(np.maximum(own, TINY))
     gain = gain[:, 1:].mean(axis=1) - gain[:, 0]
     alone, together = mean_of_rows(gain, w, None)[1], mean_of_rows(gain, w, cluster)[1]
-    return n / max(1.0, (together / alone) ** 2) if alone > 0 else n
+    return max(1.0, (together / alone) ** 2) if alone > 0 else 1.0
 
 
 def averaged(problem: RowsInFolds, maps: Sequence[Mapped]) -> tuple[Blend, Mapped]:
@@ -185,8 +184,8 @@ def averaged(problem: RowsInFolds, maps: Sequence[Mapped]) -> tuple[Blend, Mappe
 
     def recipe(rows: Array) -> Blend:
         cluster = None if problem.cluster is None else np.unique(problem.cluster[rows], return_inverse=True)[1]
-        n = independent_rows(own[rows], w[rows], cluster)
-        return Evidence(own[rows], w[rows], n, n_classes).blend()
+        effect = design_effect(own[rows], w[rows], cluster)
+        return Evidence(own[rows], w[rows], effective_rows(w[rows]), effect, n_classes).blend()
 
     out, loss = np.empty(problem.scores.shape), np.empty(len(labels))
     for k in range(int(problem.fold.max()) + 1):
@@ -228,13 +227,13 @@ class AveragedCalibration(Recalibrator):
     row had been seen with equal parts of every outcome. So it is never 0 or 1, whatever the maps say. Maps of a weight
     below 0.5 % are left out. Then all maps are fitted on all rows.
 
-    Which map is best cannot be known from a few hundred rows, and the errors of several partly cancel: on predictions of
-    everyday models for public tables, an average comes closer to the best map than any single map does, and than the
-    best by cross-validation (see the page on the arena). The constants 3, 1/2, 1/4 and ten were chosen there.
+    Which map is best cannot be known from a few hundred rows, and the errors of several partly cancel. On predictions
+    of everyday models for public tables, the average comes closer to the best map than any single one does (see the
+    page on the arena). The constants 3, 1/2, 1/4 and ten were chosen on some of these tables (see decision 14).
 
-    With weights, n is the number of rows of equal weight that are worth as much, (sum w)^2 / sum w^2, and the weights
-    are scaled to sum to n. With clusters, n is divided by the design effect of the gain. Folds are random, but do not
-    depend on the order of the rows.
+    With weights, n is the effective number of rows (Kish), (sum w)^2 / sum w^2, and the weights are scaled to sum to n;
+    with clusters, to n divided by the design effect of the gain. Folds are random, but do not depend on the order of
+    the rows. A repeated row may be in another fold than the first, so weight 2 is not the same as the row twice.
 
     Parameters
     ----------
@@ -245,7 +244,9 @@ class AveragedCalibration(Recalibrator):
         What to average: recalibrators, or names of recalibrators. By default, for one event: temperature scaling, beta
         calibration, a logit spline and Venn–Abers; for several classes, structured scaling instead of the spline; for
         more than 50, temperature scaling and structured scaling of structure "vector"; for scores of one event, Platt
-        scaling and Venn–Abers. No change is always included.
+        scaling and Venn–Abers; for scores of several classes, temperature and structured scaling, which take them for
+        logits, and Platt scaling; for independent labels, Platt scaling, beta calibration, a logit spline and
+        Venn–Abers. No change is always included.
     weights : sequence of float, optional
         The weight of each method. What is missing to 1 is the weight of no change. By default they are found by
         cross-fitting.
@@ -327,11 +328,7 @@ class AveragedCalibration(Recalibrator):
         -------
         self
         """
-        self._cluster = None if clusters is None else _codes(clusters, len(as_numpy(y, "y")), sample_weight)
-        try:
-            return self._fit_to(X, y, sample_weight)
-        finally:
-            del self._cluster
+        return self._fit_to(X, y, sample_weight, cluster=None if clusters is None else _codes(clusters, y))
 
     def fit_from_cells(self, cells: CellStats | Summary) -> Self:
         """Fit the maps of one event from a statistic: all rows of a cell count at their mean score.
@@ -485,22 +482,28 @@ class AveragedCalibration(Recalibrator):
         return 2 if self.multilabel else n_classes
 
     def _learn(self, scores: Scores, labels: Array, weights: Float64s | None) -> tuple[Map | None, ...]:
+        return self._learn_in(None, scores, labels, weights)
+
+    def _learn_in(
+        self, cluster: Ints | None, scores: Scores, labels: Array, weights: Float64s | None
+    ) -> tuple[Map | None, ...]:
         methods = [self._member(one) for one in (no_change(self.input), *self._methods(scores.n_classes))]
         w = np.ones(len(scores)) if weights is None else weights
-        found = self._given(independent_rows(np.ones((len(w), 2)), w, None), self._n_outcomes(scores.n_classes))
+        found = self._given(effective_rows(w), self._n_outcomes(scores.n_classes))
         with quietly():
             if found is None:
-                found = self._evidence(methods, scores, labels, w).blend()
+                found = self._evidence(methods, scores, labels, w, cluster).blend()
             members = [
                 one._fit_to_model(scores.values, labels, weights) if weight >= SMALLEST_SHARE else one
                 for one, weight in zip(methods, found.weights.tolist(), strict=True)
             ]
         return (_kept(found, members),)
 
-    def _evidence(self, methods: list[Recalibrator], scores: Scores, labels: Array, w: Float64s) -> Evidence:
+    def _evidence(
+        self, methods: list[Recalibrator], scores: Scores, labels: Array, w: Float64s, cluster: Ints | None
+    ) -> Evidence:
         """Cross-fit the methods."""
-        cluster: Ints | None = getattr(self, "_cluster", None)
-        fold = self._folds(scores, labels, cluster)
+        fold = self._folds(scores, labels, w, cluster)
         n_outcomes = self._n_outcomes(scores.n_classes)
         out = [np.full((len(scores), scores.n_classes), 1 / n_outcomes) for _ in methods]
         for k in range(int(fold.max()) + 1):
@@ -513,16 +516,16 @@ class AveragedCalibration(Recalibrator):
         own = np.column_stack([own_probability(p, labels) for p in out])
         per_row = len(own) // len(w)  # the number of independent labels
         w, cluster = np.repeat(w, per_row), None if cluster is None else np.repeat(cluster, per_row)
-        return Evidence(own, w, independent_rows(own, w, cluster), n_outcomes)
+        return Evidence(own, w, effective_rows(w), design_effect(own, w, cluster), n_outcomes)
 
-    def _folds(self, scores: Scores, labels: Array, cluster: Ints | None) -> Ints:
+    def _folds(self, scores: Scores, labels: Array, w: Float64s, cluster: Ints | None) -> Ints:
         n_folds = min(self.cv, len(scores))
         strata = np.zeros(len(scores), np.intp) if labels.ndim == 2 else labels
         if cluster is not None:
             return folds(strata, cluster, n_folds, generator(self.random_state))
-        values = scores.values
-        keys = (values,) if values.ndim == 1 else (values.max(axis=1), own_probability(values, strata))
-        order = np.lexsort((*keys, strata))  # so that the order of the rows does not matter
+        columns = (scores.values,) if scores.values.ndim == 1 else tuple(scores.values.T)
+        of_labels = (labels,) if labels.ndim == 1 else tuple(labels.T)
+        order = np.lexsort((w, *columns, *of_labels))  # so that the order of the rows does not matter
         fold = np.empty(len(scores), np.intp)
         fold[order] = folds(strata[order], None, n_folds, generator(self.random_state))
         return fold
@@ -601,16 +604,14 @@ def _evidence_of_cells(
         made = [clone(one)._fit_to_model(scores[learnt], labels[learnt], rest[learnt]) for one in methods]
         p = [_applied(one, Scores(scores[some], "probabilities")) for one in made]
         own.append(np.column_stack([own_probability(each, labels[some]) for each in p]))
-    return Evidence(np.concatenate(own), np.concatenate(w), n, 2)
+    return Evidence(np.concatenate(own), np.concatenate(w), n, 1.0, 2)
 
 
-def _codes(clusters: Any, n: int, sample_weight: Any) -> Ints:
-    """Return the cluster of each row of positive weight, numbered from 0."""
-    array = as_numpy(clusters, "clusters")
+def _codes(clusters: Any, y: Any) -> Ints:
+    """Return the cluster of each row, numbered from 0."""
+    array, n = as_numpy(clusters, "clusters"), len(as_numpy(y, "y"))
     if array.shape != (n,):
         raise InputError(
             "{argument} must have one entry per row, got shape {got}", argument="clusters", got=array.shape
         )
-    if sample_weight is not None:
-        array = array[_check.weights(sample_weight, n) > 0]
     return numbered_clusters(array)

@@ -85,15 +85,20 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         """
         return self._fit_to(X, y, sample_weight)
 
-    def _fit_to_model(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the map to the output of a model, which may be all 0 and 1, as that of a fully grown tree is."""
-        return self._fit_to(X, y, sample_weight, predicted_classes=True)
+    def _fit_to_model(self, X: Any, y: Any, sample_weight: Any = None, cluster: Ints | None = None) -> Self:
+        """Fit the map to the output of a model, which may be all 0 and 1, as that of a fully grown tree is.
 
-    def _fit_to(self, X: Any, y: Any, sample_weight: Any, predicted_classes: bool = False) -> Self:
+        `cluster` numbers the cluster of each row.
+        """
+        return self._fit_to(X, y, sample_weight, True, cluster)
+
+    def _fit_to(
+        self, X: Any, y: Any, sample_weight: Any, predicted_classes: bool = False, cluster: Ints | None = None
+    ) -> Self:
         self._check_settings()
         before: dict[str, Any] = {name: value for name, value in self.__dict__.items() if name in SKLEARN_COLUMN_FACTS}
         try:
-            self._fit(X, y, sample_weight, predicted_classes)
+            self._fit(X, y, sample_weight, predicted_classes, cluster)
         except Exception:  # an earlier fit still belongs to the columns it was fitted on
             for name in SKLEARN_COLUMN_FACTS:
                 self.__dict__.pop(name, None)
@@ -101,7 +106,7 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
             raise
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, predicted_classes: bool) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, predicted_classes: bool, cluster: Ints | None) -> None:
         scores, y = self._scores(X, y)
         if scores.input == "probabilities" and not predicted_classes:
             _check.refuse_predicted_classes(scores.values)
@@ -113,8 +118,12 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         if weights is not None and not weights.all():
             rows = np.flatnonzero(weights)
             scores, labels, weights = scores.take(rows), labels[rows], weights[rows]
+            cluster = None if cluster is None else np.unique(cluster[rows], return_inverse=True)[1]
         self._warn_of_few(fewest_rows(labels, classes, self.multilabel))
-        maps = self._learn(scores, labels, weights)
+        if cluster is None:
+            maps = self._learn(scores, labels, weights)
+        else:
+            maps = self._learn_in(cluster, scores, labels, weights)
         self.classes_, self.maps_ = classes, maps
 
     def predict_proba(self, X: Any) -> Float64s:
@@ -161,6 +170,12 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
 
     def _check_map(self, fitted: Map, n_classes: int) -> None:
         """Raise a SchemaError if the fields of a loaded map, each valid by itself, do not fit together."""
+
+    def _learn_in(
+        self, cluster: Ints, scores: Scores, labels: Ints, weights: Float64s | None
+    ) -> tuple[Map | None, ...]:
+        """Fit the maps to rows in clusters, which matter only to methods that assign rows to folds."""
+        return self._learn(scores, labels, weights)
 
     # --- what the two base classes below implement ---
 

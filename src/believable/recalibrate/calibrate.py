@@ -45,6 +45,8 @@ from believable.recalibrate.select import (
     methods_by_name,
 )
 
+ROUNDING = 1e-12  # a smaller gain is none
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Improvement:
@@ -163,7 +165,7 @@ def _worth(improvement: Improvement) -> str:
     gain, word = improvement.gains[improvement.score], SCORE_WORDS[improvement.score]
     if gain.is_sure:
         return f"It lowers the {word}: the {100 * gain.level:.4g} % interval of the gain lies above 0."
-    if gain.value > 0:
+    if gain.value > ROUNDING:
         return (
             f"It lowers the {word}, but this may be noise: the {100 * gain.level:.4g} % interval of the gain includes "
             "0. Leave the scores alone, or collect more rows."
@@ -266,6 +268,8 @@ def calibrate(
         raise InputError(
             "{argument} are for {method='auto'}: leave out either the candidates or the method", argument="candidates"
         )
+    if rule != "average":
+        raise InputError("{argument} is for {method='auto'}: leave out either the rule or the method", argument="rule")
     chosen = as_method(method)
     check_method(chosen, input)
     problem = RowsInFolds.of(predictions, actuals, settings)

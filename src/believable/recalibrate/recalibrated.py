@@ -387,7 +387,8 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     ) -> Recalibrator:
         chosen = self._chosen(classes, scores, y, weights, groups) if self._is_auto() else self._method()
         method: Recalibrator = clone(chosen).set_params(classes=classes)
-        return method._fit_to_model(scores, y, weights)
+        cluster = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+        return method._fit_to_model(scores, y, weights, cluster)
 
     def _chosen(self, classes: Array, scores: Floats, y: Array, weights: Float64s | None, groups: Any) -> Recalibrator:
         """Return the recalibrator that `select` chooses for the scores of rows that the model was not fitted on."""
@@ -437,7 +438,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             )
         _check.choice(self.ensemble, (False, True), "ensemble")
         if self.ensemble and self._is_auto():
-            raise InputError("method='auto' chooses one map for all rows: leave ensemble=False, or name a method")
+            raise InputError("method='auto' finds one map for all rows: leave ensemble=False, or name a method")
         if self.ensemble and self._is_prefit():
             raise InputError("an estimator that is already fitted is a single model: leave out ensemble=True")
 

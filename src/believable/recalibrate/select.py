@@ -52,7 +52,7 @@ AVERAGE = "average"
 RESERVED_NAMES = (*BASELINES, AVERAGE)
 Rule = Literal["average", "proven"]
 RULES: tuple[Rule, ...] = get_args(Rule)
-NEARLY_UNCHANGED = 0.8  # an average that leaves more than this unchanged, and gains nothing, is not worth using
+NEARLY_UNCHANGED = 0.8  # an average that leaves this much unchanged, and gains nothing, is not worth using
 ALIKE_SCORES = 1e-4  # a difference below this share of the best score is negligible
 FEW_EVENTS = 20  # with fewer rows (or clusters) of the rarest class, the comparison is uncertain
 
@@ -221,7 +221,7 @@ def select(
 
     By default the answer is an average of all of them and of the scores as they are, weighted by how well each predicts
     the rows left out; see `AveragedCalibration`. It is judged like the others: the weights for a fold are found on the
-    other folds. Where it leaves more than 80 % unchanged and gains nothing, the advice is to leave the scores alone
+    other folds. Where it leaves at least 80 % unchanged and gains nothing, the advice is to leave the scores alone
     (unless some are exactly 0 or 1, which the average avoids).
 
     With rule="proven" the answer is a single method, and only if it certainly helps. Of those within one standard error
@@ -386,6 +386,8 @@ def methods_by_name(candidates: Any, input: Input) -> dict[str, Recalibrator]:
             methods[name] = method
     for name, method in methods.items():
         check_method(method, input)
+        if isinstance(method, AveragedCalibration):
+            raise InputError("candidates are averaged already: leave AveragedCalibration out of them")
         if name in RESERVED_NAMES:
             what = "the average of all candidates" if name == AVERAGE else "the baseline, which is always included"
             raise InputError(f"{name!r} is the name of {what}: call your candidate something else")
@@ -467,24 +469,26 @@ def _advice(ranked: tuple[Candidate, ...], chosen: Candidate | None, gain: Gain,
 
 def _advice_for_average(ranked: tuple[Candidate, ...], average: Candidate, score: Score) -> str:
     word, gain = SCORE_WORDS[score], average.scored.gains[score]
-    text = f"Use an average of calibration maps: {_recipe(average, ranked)}."
+    text = f"Use an average of calibration maps: {_recipe(average)}."
     if not math.isfinite(gain.value):
         text += f" The {word} becomes finite."
     elif gain.is_sure:
         text += f" It lowers the {word} by {gain.value:.4f} ({_interval(gain)})."
+    elif gain.value > 0:
+        text += f" It lowers the {word} by {gain.value:.4f}, but the {_interval(gain)} includes 0."
     else:
-        text += f" Expect the {word} to fall by {gain.value:.4f} ({_interval(gain)}): too little to be sure of."
+        text += f" These rows show no gain ({_interval(gain)}), but it changes little."
     singles = [each for each in ranked if each.name not in RESERVED_NAMES]
-    near = [each for each in singles if each.behind - singles[0].behind <= max(each.standard_error, 0.0)]
+    near = [each for each in singles if each.behind - singles[0].behind <= each.standard_error]
     simplest = min(near or singles[:1], key=lambda each: (each.method._facts().simplicity, each.behind))
     cost = simplest.scored.values[score].value - average.scored.values[score].value
     if math.isfinite(cost):
-        price = f"a {word} {cost:.4f} higher" if cost > 0 else f"a {word} no higher"
+        price = f"a {word} {cost:.4f} higher" if cost > 0 else f"the same {word} or a lower one"
         text += f" The simplest single map that comes close, {_called(simplest)}, has {price}."
     return text
 
 
-def _recipe(average: Candidate, ranked: tuple[Candidate, ...]) -> str:
+def _recipe(average: Candidate) -> str:
     """Return the weights of an average in words."""
     method = average.method
     assert isinstance(method, AveragedCalibration)
@@ -514,6 +518,11 @@ def _advice_against(ranked: tuple[Candidate, ...], score: Score) -> str:
         )
     if not gain.value > 0:
         return f"{alone}: no method tried lowers the {word}."
+    if gain.is_sure:  # but not when methods are chosen without the fold that judges them
+        return (
+            f"{alone}. The best method tried, {name}, lowers the {word} by {gain.value:.4f}, but the gain is not "
+            "proven once the method is chosen anew without each fold."
+        )
     return (
         f"{alone}. The best method tried, {name}, lowers the {word} by {gain.value:.4f} ({100 * gain.level:.4g} % "
         f"interval {gain.low:+.4f} to {gain.high:+.4f}), which may be noise."
