@@ -43,7 +43,7 @@ class LogitSplineCalibration(BinaryRecalibrator):
             + 2 penalty (f(0)^2 + 2 / k sum_j (f'(t_j) - 1)^2) + smoothing R * integral of f''(z)^2 dz.
 
     The slopes at the knots are not negative, so f never decreases: the ranking is preserved up to ties. p' is neither 0
-    nor 1 unless |f(z)| exceeds 36, where floats end. With two knots and no smoothing this is `QuadraticScaling`.
+    nor 1 unless f(z) is beyond -36 or 36, where floats end. With two knots and no smoothing this is `QuadraticScaling`.
 
     The penalty keeps f close to the identity when rows are few, and fades as they are added. The smoothing is chosen
     from 0.1, 0.3, 1, 3, 10, 30, 100 and 1,000: it is the one with the least log loss by leave-one-out cross-validation.
