@@ -115,7 +115,7 @@ bench: $(PEERS)/.peers  ## speed, memory and correctness beside other libraries:
 bench-smoke: $(VENV)/.light  ## every benchmark on hardly any rows: does it run and agree?
 	$(BIN)/python -m benchmarks --smoke $(BENCH_ARGS)
 
-bench-fixes: $(VENV)/.light  ## which fix, with how many rows? some ten minutes; writes docs/which-fix.json
+bench-fixes: $(VENV)/.light  ## which fix, with how many rows? about twelve minutes; writes docs/which-fix.json
 	$(BIN)/python -m benchmarks.fixes --write $(BENCH_ARGS)
 
 arena: $(PEERS)/.peers  ## calibrators of all libraries on public tables, some twenty minutes: writes docs/arena.md

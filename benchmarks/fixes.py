@@ -1,8 +1,8 @@
 """Which fix, with how many rows? `python -m benchmarks.fixes [--write] [--smoke] [--methods METHOD ...] [NAME ...]`.
 
-Every recalibrator, the choice that `calibrate` makes by itself and doing nothing are fitted on many draws of few to
+Every recalibrator, the average that `calibrate` returns by default and doing nothing are fitted on many draws of few to
 many rows of every source (`benchmarks/fix_sources.py`), and judged on rows that no map has seen. `--write` keeps the
-results in docs/which-fix.json, which docs/which-fix.md reads; it took twelve minutes on two busy cores. With
+results in docs/which-fix.json, which docs/which-fix.md reads; it takes about twelve minutes on two cores. With
 `--methods`, only these are measured, and what is kept of the others stays.
 
 Of a simulation, losses are the excess over the truth, exact in the labels: log loss is the mean Kullback–Leibler

@@ -76,7 +76,7 @@ def load_run(
         Leave out documents without a grade, or count them as not relevant.
     method : str or Recalibrator
         The recalibrator, if a map is fitted: "platt" is sigmoid(a score + b); "isotonic", "venn_abers" and "histogram"
-        are more flexible; "auto" chooses with `select` (not for graded relevance).
+        are more flexible; "auto" averages several, as `select` does (not for graded relevance).
     random_state : None, int or numpy Generator
         Random seed for the folds.
 
