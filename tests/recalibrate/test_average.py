@@ -297,6 +297,21 @@ def test_order_of_rows_with_ties():
     assert other.weights_ == pytest.approx(one.weights_, abs=1e-9)
 
 
+def test_labels_of_a_row_are_one_row():
+    """The rate of mixing counts rows, however many labels each has, and whether weights are given or found."""
+    p, happened = some_labels(60)
+    found = AveragedCalibration(multilabel=True).fit(p, happened)
+    given = AveragedCalibration(multilabel=True, methods=["platt"], weights=[0.5]).fit(p, happened)
+    assert found.maps_[0]["mixing"] == given.maps_[0]["mixing"] == pytest.approx(1 / 61)
+
+
+def test_many_small_weights():
+    """Weights that are all small are kept."""
+    p, y = binary(100)
+    model = AveragedCalibration(methods=["platt"] * 250, weights=[0.004] * 250).fit(p, y)
+    assert len(model.members_) == 250
+
+
 def test_many_classes():
     """Beyond 50 classes, temperature and vector scaling are averaged, for probabilities and for raw scores."""
     rng = np.random.default_rng(0)

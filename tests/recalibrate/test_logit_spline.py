@@ -200,3 +200,13 @@ def test_bad_settings_and_maps():
     saved["maps"][0]["slopes"].pop()
     with pytest.raises(SchemaError, match="the saved knots, values and slopes must have the same length"):
         load_recalibrator(json.dumps(saved))
+
+
+def test_damaged_maps():
+    """A saved map whose values do not follow from its slopes is refused."""
+    p, y = binary()
+    saved = json.loads(LogitSplineCalibration().fit(p, y).to_json())
+    for knots, values, slopes in (([0, 5e-324], [0, 1], [0, 1e100]), ([-1, 1], [0, 0.1], [50, 50])):
+        saved["maps"][0].update(knots=knots, values=values, slopes=slopes)
+        with pytest.raises(SchemaError, match="as the slopes say"):
+            load_recalibrator(json.dumps(saved))

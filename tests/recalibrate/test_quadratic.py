@@ -221,3 +221,12 @@ def test_bad_settings_and_maps():
     saved["maps"][0]["low"] = 100.0
     with pytest.raises(SchemaError, match="the saved low must not exceed high"):
         load_recalibrator(json.dumps(saved))
+
+
+def test_damaged_maps():
+    """A saved map that would decrease is refused."""
+    p, y = binary()
+    saved = json.loads(QuadraticScaling().fit(p, y).to_json())
+    saved["maps"][0]["b"] = -5.0
+    with pytest.raises(SchemaError, match="must not let the map decrease"):
+        load_recalibrator(json.dumps(saved))

@@ -31,6 +31,7 @@ from believable.recalibrate.inputs import (
     rarest_in,
 )
 from believable.recalibrate.one_vs_rest import OneVsRest
+from believable.recalibrate.prior_shift import PriorShift
 from believable.recalibrate.structured import StructuredScaling
 from believable.recalibrate.temperature import TemperatureScaling
 from believable.stats import CellStats, Summary
@@ -112,8 +113,8 @@ class Evidence(NamedTuple):
         The weight of each row, on any scale.
     n : float
         The effective number of rows, given the weights.
-    design_effect : float
-        By how much clusters reduce it further, as evidence.
+    total : float
+        What the weights are scaled to sum to: the number of independent observations.
     n_outcomes : int
         The number of outcomes.
     """
@@ -121,12 +122,12 @@ class Evidence(NamedTuple):
     own: Float64s
     w: Float64s
     n: float
-    design_effect: float
+    total: float
     n_outcomes: int
 
     def blend(self) -> Blend:
         """Return the weights of the maps; see `AveragedCalibration`."""
-        mixing, w = 1 / (self.n + 1), self.w * (self.n / self.design_effect / self.w.sum())
+        mixing, w = 1 / (self.n + 1), self.w * (self.total / self.w.sum())
         own = (1 - mixing) * self.own + mixing / self.n_outcomes
         log, others = np.log(own), own[:, 1:]
         loss = -(w @ log[:, 1:])
@@ -184,8 +185,8 @@ def averaged(problem: RowsInFolds, maps: Sequence[Mapped]) -> tuple[Blend, Mappe
 
     def recipe(rows: Array) -> Blend:
         cluster = None if problem.cluster is None else np.unique(problem.cluster[rows], return_inverse=True)[1]
-        effect = design_effect(own[rows], w[rows], cluster)
-        return Evidence(own[rows], w[rows], effective_rows(w[rows]), effect, n_classes).blend()
+        n = effective_rows(w[rows])
+        return Evidence(own[rows], w[rows], n, n / design_effect(own[rows], w[rows], cluster), n_classes).blend()
 
     out, loss = np.empty(problem.scores.shape), np.empty(len(labels))
     for k in range(int(problem.fold.max()) + 1):
@@ -233,7 +234,8 @@ class AveragedCalibration(Recalibrator):
 
     With weights, n is the effective number of rows (Kish), (sum w)^2 / sum w^2, and the weights are scaled to sum to n;
     with clusters, to n divided by the design effect of the gain. Folds are random, but do not depend on the order of
-    the rows. A repeated row may be in another fold than the first, so weight 2 is not the same as the row twice.
+    the rows. A repeated row may be in another fold than the first, so weight 2 is not the same as the row twice. The
+    maps themselves are fitted with the weights as they are given.
 
     Parameters
     ----------
@@ -328,7 +330,8 @@ class AveragedCalibration(Recalibrator):
         -------
         self
         """
-        return self._fit_to(X, y, sample_weight, cluster=None if clusters is None else _codes(clusters, y))
+        cluster = None if clusters is None or y is None else _codes(clusters, y)
+        return self._fit_to(X, y, sample_weight, cluster=cluster)
 
     def fit_from_cells(self, cells: CellStats | Summary) -> Self:
         """Fit the maps of one event from a statistic: all rows of a cell count at their mean score.
@@ -364,7 +367,9 @@ class AveragedCalibration(Recalibrator):
         found = self._given(n, 2)
         with quietly():
             if found is None:
-                found = _evidence_of_cells(methods, event, self.cv, generator(self.random_state), n).blend()
+                found = _evidence_of_cells(
+                    methods, event, min(self.cv, int(event.n.sum())), generator(self.random_state), n
+                ).blend()
             members = [clone(one).fit_from_cells(cells) for one in methods]
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_, self.classes_, self.maps_ = 1, classes, (_kept(found, members),)
@@ -415,6 +420,10 @@ class AveragedCalibration(Recalibrator):
     def _check_method(self, method: Recalibrator) -> None:
         if isinstance(method, AveragedCalibration):
             raise InputError("an average of averages has no use: leave AveragedCalibration out of the methods")
+        if isinstance(method, PriorShift):
+            raise InputError(
+                "PriorShift adapts scores to another population, so these rows cannot judge it: fit it directly"
+            )
         if self.multilabel and (not isinstance(method, BinaryRecalibrator) or isinstance(method, OneVsRest)):
             raise InputError(
                 "with {multilabel=True}, {argument} must be recalibrators of one event, such as PlattScaling(), got "
@@ -493,8 +502,9 @@ class AveragedCalibration(Recalibrator):
         with quietly():
             if found is None:
                 found = self._evidence(methods, scores, labels, w, cluster).blend()
+            smallest = min(SMALLEST_SHARE, found.weights.max())
             members = [
-                one._fit_to_model(scores.values, labels, weights) if weight >= SMALLEST_SHARE else one
+                one._fit_to_model(scores.values, labels, weights) if weight >= smallest else one
                 for one, weight in zip(methods, found.weights.tolist(), strict=True)
             ]
         return (_kept(found, members),)
@@ -510,24 +520,28 @@ class AveragedCalibration(Recalibrator):
             held, rest = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
             if labels.ndim == 1 and len(np.unique(labels[rest])) < 2:
                 continue  # nothing can be fitted to one class, so this fold does not tell the methods apart
+            if self.input == "scores" and not _has_every_class(labels, labels[rest]):
+                continue  # raw scores of a class cannot become probabilities without rows of it
             for method, p in zip(methods, out, strict=True):
                 fitted = clone(method)._fit_to_model(scores.values[rest], labels[rest], w[rest])
                 p[held] = _applied(fitted, scores.take(held))
         own = np.column_stack([own_probability(p, labels) for p in out])
-        per_row = len(own) // len(w)  # the number of independent labels
-        w, cluster = np.repeat(w, per_row), None if cluster is None else np.repeat(cluster, per_row)
-        return Evidence(own, w, effective_rows(w), design_effect(own, w, cluster), n_outcomes)
+        n, per_row = effective_rows(w), len(own) // len(w)
+        if per_row > 1:  # the labels of a row are a cluster
+            cluster = np.arange(len(w)) if cluster is None else cluster
+            w, cluster = np.repeat(w, per_row), np.repeat(cluster, per_row)
+        return Evidence(own, w, n, per_row * n / design_effect(own, w, cluster), n_outcomes)
 
     def _folds(self, scores: Scores, labels: Array, w: Float64s, cluster: Ints | None) -> Ints:
         n_folds = min(self.cv, len(scores))
         strata = np.zeros(len(scores), np.intp) if labels.ndim == 2 else labels
         if cluster is not None:
-            return folds(strata, cluster, n_folds, generator(self.random_state))
+            return folds(strata, cluster, n_folds, generator(self.random_state), self.input == "scores")
         columns = (scores.values,) if scores.values.ndim == 1 else tuple(scores.values.T)
         of_labels = (labels,) if labels.ndim == 1 else tuple(labels.T)
         order = np.lexsort((w, *columns, *of_labels))  # so that the order of the rows does not matter
         fold = np.empty(len(scores), np.intp)
-        fold[order] = folds(strata[order], None, n_folds, generator(self.random_state))
+        fold[order] = folds(strata[order], None, n_folds, generator(self.random_state), self.input == "scores")
         return fold
 
     def _apply(self, scores: Scores) -> Float64s:
@@ -545,6 +559,13 @@ class AveragedCalibration(Recalibrator):
         return tags
 
 
+def _has_every_class(labels: Array, some: Array) -> bool:
+    """Return whether every class, or both outcomes of every label, that occur are among some of the labels."""
+    if labels.ndim == 1:
+        return len(np.unique(some)) == len(np.unique(labels))
+    return bool(np.array_equal(some.any(axis=0), labels.any(axis=0)) and (some.all(axis=0) == labels.all(axis=0)).all())
+
+
 def _applied(member: Recalibrator, scores: Scores) -> Float64s:
     """Return probabilities (n, K) of a fitted recalibrator."""
     return member._apply_pairs(Scores(scores.values, member.input, scores.multilabel))
@@ -557,7 +578,7 @@ def _inner(member: Recalibrator) -> Recalibrator:
 
 def _kept(found: Blend, members: Sequence[Recalibrator]) -> Map:
     """Return the map of an average, without the members of negligible weight."""
-    kept = np.flatnonzero(found.weights >= SMALLEST_SHARE)
+    kept = np.flatnonzero(found.weights >= min(SMALLEST_SHARE, found.weights.max()))
     weights = found.weights[kept] / found.weights[kept].sum()
     return {
         "weights": weights,
@@ -604,7 +625,7 @@ def _evidence_of_cells(
         made = [clone(one)._fit_to_model(scores[learnt], labels[learnt], rest[learnt]) for one in methods]
         p = [_applied(one, Scores(scores[some], "probabilities")) for one in made]
         own.append(np.column_stack([own_probability(each, labels[some]) for each in p]))
-    return Evidence(np.concatenate(own), np.concatenate(w), n, 1.0, 2)
+    return Evidence(np.concatenate(own), np.concatenate(w), n, n, 2)
 
 
 def _codes(clusters: Any, y: Any) -> Ints:

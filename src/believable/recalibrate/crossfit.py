@@ -29,7 +29,7 @@ from believable.stats import CellStats
 from believable.stats.sums import log_loss_terms
 
 MAX_DRAWS_OF_FOLDS = 20
-SLIGHT_SKEWNESS = 1e-6
+SLIGHT_SKEWNESS, MOST_SKEWNESS = 1e-6, 0.35
 ROUNDING_OF_ROW_SUMS = 1e-6  # a row whose sum differs from 1 by less is taken to sum to 1
 
 
@@ -105,8 +105,10 @@ class RowsInFolds:
         counts = np.bincount(source.labels)
         if np.count_nonzero(counts > 1) < 2:
             raise InputError("recalibration needs two classes with at least two rows each, to split into folds")
+        if input == "scores" and values.ndim == 2:
+            _need_two_rows_each(source)
         cluster = cluster_of_rows(clusters, predictions, source, sample_weight)
-        fold = folds(source.labels, cluster, n_folds, generator(random_state))
+        fold = folds(source.labels, cluster, n_folds, generator(random_state), every_class=input == "scores")
         return cls(values, input, _baseline(source, values, input), cluster, fold)
 
     @property
@@ -162,12 +164,15 @@ def input_of(method: Recalibrator, input: Input) -> Input:
     return "logits" if (input, method.input) == ("scores", "logits") else input
 
 
-def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Generator) -> Ints:
+def folds(
+    labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Generator, every_class: bool = False
+) -> Ints:
     """Return the fold of each row: random, with equal numbers of rows, or of clusters, which are kept together.
 
     Rows are not stratified by class. If every fold had the base rate of the others, a map would predict the rate of the
     rows left out better than that of new rows, and its gain would be overstated by about one parameter's worth. Only
-    where chance keeps leaving a single class to fit on are classes dealt out evenly.
+    where chance keeps leaving a single class to fit on, or with `every_class` not all of them, are classes dealt out
+    evenly.
     """
     unit = np.arange(len(labels)) if cluster is None else cluster
     n_units = int(unit.max()) + 1
@@ -178,7 +183,7 @@ def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Gener
     of_unit = np.empty(n_units, np.intp)
     for _ in range(MAX_DRAWS_OF_FOLDS):
         of_unit[rng.permutation(n_units)] = np.arange(n_units) % n_folds
-        if _leaves_two_classes(labels, of_unit[unit], n_folds):
+        if _leaves_classes(labels, of_unit[unit], n_folds, every_class):
             return of_unit[unit]
     return _even_folds(labels, n_folds, rng) if cluster is None else _even_folds_of(cluster, labels, n_folds, rng)
 
@@ -211,13 +216,14 @@ def _even_folds_of(cluster: Ints, labels: Ints, n_folds: int, rng: np.random.Gen
     return fold
 
 
-def _leaves_two_classes(labels: Ints, fold: Ints, n_folds: int) -> bool:
-    """Return whether, without any one fold, two classes have rows to fit on; true if labels do not tell classes."""
+def _leaves_classes(labels: Ints, fold: Ints, n_folds: int, every_class: bool) -> bool:
+    """Return whether, without any one fold, two classes (or all) have rows; true if labels do not tell classes."""
     if labels.min() == labels.max():
         return True
     n_classes = int(labels.max()) + 1
     counts = np.bincount(fold * n_classes + labels, minlength=n_folds * n_classes).reshape(n_folds, n_classes)
-    return bool(((counts.sum(axis=0) - counts > 0).sum(axis=1) > 1).all())
+    left = (counts.sum(axis=0) - counts > 0).sum(axis=1)
+    return bool((left >= (np.count_nonzero(counts.sum(axis=0)) if every_class else 2)).all())
 
 
 # --- The predictions without recalibration ----------------------------------------------------------------------------
@@ -245,6 +251,20 @@ def _checked(predictions: Any, actuals: Any, sample_weight: Any, input: Input, c
     share = np.bincount(source.labels, source.weights, n_classes)
     share = share / share.sum()
     return source.trusting(scores=np.full(source.scores.shape, share if values.ndim == 2 else share[1]))
+
+
+def _need_two_rows_each(source: Predictions) -> None:
+    """Raise if a class of raw scores has too few rows: without any, its scores cannot be turned into probabilities."""
+    counts = np.bincount(source.labels, minlength=source.n_classes)
+    if counts.min() < 2:
+        k = int(counts.argmin())
+        name = k if source.classes is None else source.classes[k]
+        raise InputError(
+            "{argument}: raw scores of several classes need at least two rows of each, and class {name!r} has {got}",
+            argument="actuals",
+            name=name,
+            got=int(counts[k]),
+        )
 
 
 def _refuse(source: Predictions, given: bool, actuals: Any, input: Input) -> None:
@@ -488,16 +508,18 @@ def skewed_interval(t: float, skewness: float) -> tuple[float, float]:
 
     The gain of a map is often due to few rows that it saves from a large loss. An interval that is symmetric then ends
     too low. Hall's cubic transformation of the t statistic removes the skewness; inverted, it gives the ends. Without
-    skewness they are -t and t.
+    skewness they are -t and t. The skewness is limited to 0.35, beyond which the inverse is too steep to be useful.
 
     References
     ----------
     Hall (1992), On the removal of skewness by transformation, JRSS B 54.
     """
+    most = min(MOST_SKEWNESS, MOST_SKEWNESS * 2 / t)
+    skewness = float(np.clip(skewness, -most, most))
     if abs(skewness) < SLIGHT_SKEWNESS:
         return -t, t
     ends = 3 / skewness * (np.cbrt(1 + skewness * (np.array([t, -t]) - skewness / 6)) - 1)
-    return float(-ends[0]), float(-ends[1])
+    return min(float(-ends[0]), 0.0), max(float(-ends[1]), 0.0)
 
 
 def in_rows(n: int) -> str:

@@ -18,6 +18,7 @@ from believable.recalibrate.quadratic import MOST_POINTS, SMALLEST_PENALTY, STRE
 Smoothing = float | Literal["auto"]
 SMOOTHINGS = (1000.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
 MOST_KNOTS = 50
+RISE_ROUNDING = 1e-6  # a difference between values and slopes as small as this is rounding
 FLATTEST = 1e-9  # a gain in cross-validation below this share counts as none
 
 
@@ -120,6 +121,13 @@ class LogitSplineCalibration(BinaryRecalibrator):
     def _check_map(self, fitted: Map, n_classes: int) -> None:
         if not len(fitted["knots"]) == len(fitted["values"]) == len(fitted["slopes"]):
             raise SchemaError("the saved knots, values and slopes must have the same length")
+        knots, values, slopes = fitted["knots"], fitted["values"], fitted["slopes"]
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            rises = np.diff(knots) * (slopes[1:] + slopes[:-1]) / 2
+            bends = np.diff(slopes) / np.diff(knots)
+            fits = np.abs(np.diff(values) - rises) <= RISE_ROUNDING * (1 + np.abs(values).max())
+        if not (fits.all() and np.isfinite(bends).all()):
+            raise SchemaError("the saved values must rise from knot to knot as the slopes say")
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         points = MixedPoints.of(scores, w, wy, MOST_POINTS)

@@ -18,6 +18,7 @@ MOST_POINTS = 2000
 SMALLEST_PENALTY = 1e-6  # with less, rows that a threshold separates would have no best map in floats
 STRENGTH = 2.0  # of each square: the parameters have normal priors with a standard deviation of 1/2
 COEFFICIENTS = Number(-1e100, 1e100)  # so that no product overflows
+SLOPE_ROUNDING = 1e-6  # a slope as little below 0 as this is rounding
 
 
 @final
@@ -127,6 +128,10 @@ class QuadraticScaling(BinaryRecalibrator):
     def _check_map(self, fitted: Map, n_classes: int) -> None:
         if fitted["low"] > fitted["high"]:
             raise SchemaError("the saved low must not exceed high")
+        with np.errstate(over="ignore"):
+            slopes = fitted["b"] + 2 * fitted["c"] * np.array([fitted["low"], fitted["high"]])
+        if not (slopes >= -SLOPE_ROUNDING * (1 + abs(fitted["b"]))).all():
+            raise SchemaError("the saved b and c must not let the map decrease between low and high")
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         points = MixedPoints.of(scores, w, wy, MOST_POINTS)
