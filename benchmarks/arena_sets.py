@@ -79,8 +79,9 @@ class Experiment:
     @property
     def predicts_classes(self) -> bool:
         """Whether all probabilities to fit on are 0 or 1, as those of a saturated naive Bayes are."""
-        event = self.fit[:, 1:] if self.n_classes == 2 else self.fit
-        return not self.raw and bool(np.isin(event, (0, 1)).all())
+        if self.raw:
+            return False
+        return bool(np.isin(self.fit[:, 1:] if self.n_classes == 2 else self.fit, (0, 1)).all())
 
     def of_rows(self, n: int) -> Experiment:
         """Return the experiment with at most n rows to fit on, drawn by a seed taken from its name."""

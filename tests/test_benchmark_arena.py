@@ -276,3 +276,12 @@ def test_files_that_are_not_hdf5(tmp_path):
     text.write_text("scores")
     with pytest.raises(FileError, match="is not an HDF5 file"):
         list(read_hdf5(text))
+
+
+def test_predicted_classes_are_left_out():
+    """Probabilities that are all 0 or 1 are classes; the decision values of an SVM are not."""
+    p, y = np.array([0.0, 1.0, 1.0, 0.0]), np.array([0, 1, 0, 1])
+    columns = np.column_stack([np.maximum(1 - p, 1e-300), p])
+    assert Experiment("", "", "", columns, y, columns, y).predicts_classes
+    assert not Experiment("", "", "", p, y, p, y).predicts_classes
+    assert not Experiment("", "", "", np.full((4, 2), 0.5), y, columns, y).predicts_classes
