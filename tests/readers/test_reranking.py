@@ -133,7 +133,7 @@ def test_other_maps(tmp_path, method):
     """Any method for scores can be the map, and is named."""
     loaded = load_run(*simulate(tmp_path, lambda z: 20 + 7 * z, n_queries=60), scores="raw", method=method)
     assert expected_calibration_error(loaded.predictions) < 0.05
-    assert re.search(r"PlattScaling|Isotonic|VennAbers|Histogram", loaded.notes[0])
+    assert re.search(r"PlattScaling|Platt scaling|Isotonic|VennAbers|Histogram", loaded.notes[0])
 
 
 def test_what_the_scores_went_through_is_said(tmp_path):
@@ -141,9 +141,9 @@ def test_what_the_scores_went_through_is_said(tmp_path):
     raw = simulate(tmp_path, lambda z: 20 + 7 * z, n_queries=60)
     assert load_run(*raw, scores="raw").scaled == "after Platt scaling"
     assert load_run(*raw, scores="raw", method="isotonic").scaled == "after isotonic regression"
-    assert load_run(*raw, scores="raw", method="auto").scaled == "after Platt scaling"
+    assert load_run(*raw, scores="raw", method="auto").scaled == "after averaged calibration"
     assert load_run(*raw, scores="raw", graded=True).scaled == "after Platt scaling"
-    noise = simulate(tmp_path, lambda z: 0.0 * z + 1 + hash(float(z)) % 100, n_queries=20)
+    noise = simulate(tmp_path, lambda z: 0.0 * z + 1 + hash(float(z)) % 1000, n_queries=60)
     assert load_run(*noise, scores="raw", method="auto").scaled == "after replacing every score by the base rate"
     assert load_run(*simulate(tmp_path, sigmoid, n_queries=20)).scaled == ""
     assert load_run(*simulate(tmp_path, lambda z: z, n_queries=20), scores="logits").scaled == ""

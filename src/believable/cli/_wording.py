@@ -22,6 +22,7 @@ OPTIONS = {
     "format": "--format",
     "from_logits": "--logits",
     "graded": "--graded",
+    "rule": "--rule",
     "cluster": "--cluster",
     "clusters": "--cluster",
     "input": "--scores",

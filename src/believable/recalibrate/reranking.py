@@ -12,6 +12,7 @@ import numpy as np
 from believable._types import Array, Float64s, Ints
 from believable.errors import InputError, Sentence
 from believable.predictions import Predictions
+from believable.recalibrate.average import AveragedCalibration
 from believable.recalibrate.base import Recalibrator
 from believable.recalibrate.crossfit import FoldSettings, RowsInFolds
 from believable.recalibrate.facts import as_method
@@ -157,6 +158,8 @@ def _refuse_one_query(ranked: RankedScores) -> None:
 
 def _map_in_words(model: Recalibrator) -> str:
     """Return the method in words, with the numbers of its map where they are few."""
+    if isinstance(model, AveragedCalibration):
+        return f"an average of calibration maps, {model.in_words()}"
     fields = model.maps_[0] or {}
     numbers = ", ".join(f"{name} {value:.4g}" for name, value in fields.items() if isinstance(value, float))
     return f"{type(model).__name__}{f' ({numbers})' if numbers and len(fields) <= 4 else ''}"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 ScoreKind = Literal["probabilities", "logits", "raw"]
 METHODS_IN_WORDS = {
+    "average": "averaged calibration",
     "platt": "Platt scaling",
     "isotonic": "isotonic regression",
     "venn_abers": "Venn–Abers calibration",
@@ -32,6 +33,8 @@ METHODS_IN_WORDS = {
     "beta": "beta calibration",
     "scaling_binning": "scaling-binning",
     "spline": "spline calibration",
+    "logit_spline": "logit-spline calibration",
+    "quadratic": "quadratic scaling",
     "base rate": "replacing every score by the base rate",
 }
 INPUTS_OF_MAPS: dict[ScoreKind, Input] = {"probabilities": "probabilities", "logits": "logits", "raw": "scores"}
