@@ -123,6 +123,7 @@ def test_few_rows_are_nearly_temperature_scaling(n):
 def test_many_rows_are_nearly_matrix_scaling():
     """Where the whole matrix is wrong and rows are many, it costs nearly what no penalty costs."""
     ours = regret(StructuredScaling(input="logits"), 20_000, 1)
+    # Mixing bounds log p from below, so that a map that is truly linear in log p costs 0.0025 more than without it.
     assert ours < regret(DirichletCalibration(input="logits", penalty=0), 20_000, 1) + 0.004
     assert ours < regret(TemperatureScaling(input="logits"), 20_000, 1) / 10
 
