@@ -96,7 +96,7 @@ class Question:
     def counted(self) -> BinStats | PointStats | None:
         """Return the statistic behind the metric if it can be resampled in place of rows; it is counted only once."""
         row = self.row
-        if row is None or row.needs in ("sums", "pairs") or not row.is_halved(self.options):
+        if row is None or row.needs in ("sums", "rows", "pairs") or not row.is_halved(self.options):
             return None
         if not self._counted:
             rows = self.rows
@@ -157,8 +157,9 @@ def ask(
         if row is None:
             raise InputError("a custom metric function needs predictions, not a statistic")
         source = predictions
-        if source.problem is not None and row.needs == "pairs":
-            raise UndefinedError(f"{row.name} compares rows with each other: pass the predictions")
+        if source.problem is not None and row.needs in ("rows", "pairs"):
+            how = "reads whole rows" if row.needs == "rows" else "compares rows with each other"
+            raise UndefinedError(f"{row.name} {how}: pass the predictions")
     else:
         source = as_predictions(predictions, actuals, sample_weight)
     if row is not None and source.problem is not None and source.problem not in row.kinds:

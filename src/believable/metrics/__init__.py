@@ -35,6 +35,8 @@ from believable.metrics.murphy_decomposition import MurphyDecomposition as Murph
 from believable.metrics.murphy_decomposition import murphy_decomposition as murphy_decomposition
 from believable.metrics.negative_log_likelihood import negative_log_likelihood as negative_log_likelihood
 from believable.metrics.observed_expected_ratio import observed_expected_ratio as observed_expected_ratio
+from believable.metrics.ordered import ordinal_log_score as ordinal_log_score
+from believable.metrics.ordered import ranked_probability_score as ranked_probability_score
 from believable.metrics.root_mean_square_calibration_error import (
     root_mean_square_calibration_error as root_mean_square_calibration_error,
 )

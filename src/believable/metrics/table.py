@@ -67,13 +67,17 @@ class Metric:
         `ScoreSums`, a `BinStats`, a `PointStats`, or the pairs of rows that kernels compare. `says` takes that and the
         options in its own signature. For errors, and for metrics of bins, it works along the last axis, so that the
         leading axes can be replicates.
-    needs : {"sums", "bins", "cells", "pairs"}
-        The smallest input that suffices: `ScoreSums`, `BinStats`, `CellStats`, or the predictions themselves.
+    needs : {"sums", "bins", "cells", "rows", "pairs"}
+        The smallest input that suffices: `ScoreSums`, `BinStats`, `CellStats`, or the predictions themselves, whose
+        rows are read one by one ("rows") or compared with each other ("pairs").
     low, high, best : float
         The range, and the value of a perfect model; `best` is None if larger is neither better nor worse. It may lie
         inside the range, as 1 does for a slope.
     kinds : tuple of str
         The kinds of predictions for which the metric is defined.
+    ordered : bool
+        Whether the classes must be in order, from the lowest to the highest. Such a metric is computed only if it is
+        named.
     repeats : bool
         Whether a row of weight 2 counts the same as two copies of the row (true of plug-in values).
     bins : str
@@ -115,6 +119,7 @@ class Metric:
     high: float
     best: float | None
     kinds: tuple[Kind, ...]
+    ordered: bool
     repeats: bool
     bins: str
     of: str
@@ -180,6 +185,7 @@ def metric(
     high: float = 1.0,
     best: float | None = 0.0,
     kinds: tuple[Kind, ...] = ALL_KINDS,
+    ordered: bool = False,
     repeats: bool = True,
     bins: str = "",
     of: str = "",
@@ -208,6 +214,7 @@ def metric(
             high=high,
             best=best,
             kinds=kinds,
+            ordered=ordered,
             repeats=repeats,
             bins=bins,
             of=of,
