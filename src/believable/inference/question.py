@@ -150,6 +150,8 @@ def ask(
         unknown = set(choices) - row.options
         if unknown:
             raise InputError(f"{row.name} has no option {sorted(unknown)[0]!r}; it has {sorted(row.options)}")
+    if choices.get("reduction", "mean") != "mean":
+        raise InputError("{argument} must be 'mean' here, because one number is needed", argument="reduction")
     source: Any
     if isinstance(predictions, Readable):
         if actuals is not None or sample_weight is not None:
