@@ -179,7 +179,9 @@ def test_the_value_stays_in_its_range(row, kind, data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", [row for row in ROWS if "multiclass" in row.kinds and not row.ordered], ids=lambda row: row.alias)
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if "multiclass" in row.kinds and not row.ordered], ids=lambda row: row.alias
+)
 @FEW
 @given(st.data())
 def test_relabelling_classes_changes_nothing(row, data):
