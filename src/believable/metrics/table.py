@@ -149,6 +149,12 @@ class Metric:
         """Names of the function's options."""
         return _keywords(self.function) - {"predictions", "actuals", "sample_weight"}
 
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Defaults of the function's options."""
+        parameters = inspect.signature(self.function).parameters
+        return {name: parameters[name].default for name in self.options}
+
     def counting(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options that `counts` takes."""
         return {name: value for name, value in options.items() if name in _keywords(self.counts)}
