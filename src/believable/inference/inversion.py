@@ -15,6 +15,7 @@ from statistics import NormalDist
 import numpy as np
 
 from believable._types import Array, Float64s, Int64s
+from believable.errors import UndefinedError
 from believable.inference.cells import Cells
 from believable.inference.question import Question
 
@@ -29,6 +30,10 @@ LUCKY_SHARE = 0.1  # for upper ends, observed values are raised to this quantile
 NARROWEST_SHAPE_BANDWIDTH = 1e-3  # narrower bandwidths are slow and make no difference
 NO_ERROR = 1e-300  # smaller errors count as 0
 TIED_ERROR = 1e-9  # errors of a smaller relative difference count as equal
+INFINITE_AT_0 = (
+    "this error is infinite if an event occurs where all scores are 0, so it has no interval; leave out rows with a "
+    "score of 0"
+)
 # Draws outcomes (and weights) of data with these rates; None stands for the scores as rates.
 Noise = Callable[[Float64s | None, np.random.Generator], tuple[Float64s, Float64s | None]]
 
@@ -64,6 +69,8 @@ class Tails:
         if question.is_fixed_point and self.observed < NARROWEST_SHAPE_BANDWIDTH:
             # Test the norm at the narrowest bandwidth instead.
             self.observed = float(question.replicates(cells.with_outcomes(cells.wy), NARROWEST_SHAPE_BANDWIDTH)[0])
+        if not np.isfinite(self.observed):
+            raise UndefinedError(INFINITE_AT_0)
         drawn = _shapes(cells, variance, n_draws, rng)
         self.shapes = np.clip(cells.conf + drawn, 0, 1) - cells.conf  # rates have to stay within [0, 1]
         self.seed = int(rng.integers(2**62))
@@ -124,6 +131,8 @@ class Tails:
         if key not in self.sizes:
             outcomes = self.cells.w * (self.cells.conf + self.shapes)
             found = self.question.replicates(self.cells.with_outcomes(outcomes), self._width(error))
+            if not np.isfinite(found).all():
+                raise UndefinedError(INFINITE_AT_0)
             self.sizes = {key: np.maximum(found, NO_ERROR)}
         return self.sizes[key]
 

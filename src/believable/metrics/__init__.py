@@ -37,6 +37,7 @@ from believable.metrics.negative_log_likelihood import negative_log_likelihood a
 from believable.metrics.observed_expected_ratio import observed_expected_ratio as observed_expected_ratio
 from believable.metrics.ordered import ordinal_log_score as ordinal_log_score
 from believable.metrics.ordered import ranked_probability_score as ranked_probability_score
+from believable.metrics.relative_calibration_error import relative_calibration_error as relative_calibration_error
 from believable.metrics.root_mean_square_calibration_error import (
     root_mean_square_calibration_error as root_mean_square_calibration_error,
 )
