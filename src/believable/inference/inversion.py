@@ -25,6 +25,7 @@ ANCHORS_OF_SHAPES = 30  # number of cells in which shapes are drawn if there are
 CANDIDATES_BETWEEN_ENDS = 7  # true errors tested between the ends in the first round
 SHARE_TO_REACH = 0.95  # share of a candidate error that a shape must reach although rates stop at 0 and 1
 MAX_ROUNDS_TO_REACH, MAX_STRETCH = 6, 10.0  # attempts to reach it, and the largest factor of each
+STEP_IF_NOT_PROPORTIONAL = 2 / 3  # power of the factor: overshoots by as much as it falls short, for powers 1 and 2
 MIN_SHARE_OF_SHAPES = 0.02  # a candidate is rejected if fewer of the shapes can reach it
 LUCKY_SHARE = 0.1  # for upper ends, observed values are raised to this quantile of the errors under perfect calibration
 NARROWEST_SHAPE_BANDWIDTH = 1e-3  # narrower bandwidths are slow and make no difference
@@ -112,15 +113,19 @@ class Tails:
         cells, size = self.cells, self._size(error)
         reached = size > NO_ERROR  # stretching a shape without gaps gives no error
         by = (error / size) ** (1 / self.power)
+        exact = self.question.row is None or self.question.row.proportional
         for k in range(MAX_ROUNDS_TO_REACH if cells.are_bins else 1):
             meant = cells.conf + by[:, None] * self.shapes
             rate = np.clip(meant, 0, 1)
-            if k == 0 and np.array_equal(rate, meant):
+            if k == 0 and exact and np.array_equal(rate, meant):
                 return rate, reached
             # Gaps cut off at rates of 0 and 1 make the error too small, so the other gaps have to compensate.
             found = self.question.replicates(cells.with_outcomes(cells.w * rate), self._width(error))
             reached = found > SHARE_TO_REACH * error
-            by = by * np.where(reached, 1.0, np.minimum(error / np.maximum(found, NO_ERROR), MAX_STRETCH))
+            more = np.minimum(error / np.maximum(found, NO_ERROR), MAX_STRETCH)
+            if not exact:  # the error may grow as fast as the square of the gaps, so the step is shorter
+                reached, more = reached & (found * SHARE_TO_REACH < error), more**STEP_IF_NOT_PROPORTIONAL
+            by = by * np.where(reached, 1.0, more)
             if reached.all():
                 break
         return rate, reached

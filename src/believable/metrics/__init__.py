@@ -6,6 +6,7 @@ from believable.metrics.auc import auc as auc
 from believable.metrics.average_calibration_error import average_calibration_error as average_calibration_error
 from believable.metrics.brier_score import brier_score as brier_score
 from believable.metrics.brier_skill_score import brier_skill_score as brier_skill_score
+from believable.metrics.calibration_decision_loss import calibration_decision_loss as calibration_decision_loss
 from believable.metrics.calibration_in_the_large import calibration_in_the_large as calibration_in_the_large
 from believable.metrics.calibration_slope_intercept import SlopeIntercept as SlopeIntercept
 from believable.metrics.calibration_slope_intercept import calibration_slope_intercept as calibration_slope_intercept
@@ -14,6 +15,7 @@ from believable.metrics.confidence_decomposition import ConfidenceDecomposition 
 from believable.metrics.confidence_decomposition import confidence_decomposition as confidence_decomposition
 from believable.metrics.corp_decomposition import CorpDecomposition as CorpDecomposition
 from believable.metrics.corp_decomposition import corp_decomposition as corp_decomposition
+from believable.metrics.cumulative import cutoff_calibration_error as cutoff_calibration_error
 from believable.metrics.cumulative import kolmogorov_smirnov_calibration_error as kolmogorov_smirnov_calibration_error
 from believable.metrics.cumulative import kuiper_calibration_error as kuiper_calibration_error
 from believable.metrics.debiased_calibration_error import DebiasedError as DebiasedError
@@ -79,6 +81,7 @@ _MORE = (
     "classwise_ece",
     "confidence_decomposition",
     "corp_decomposition",
+    "cutoff_calibration_error",
     "evaluate",
     "murphy_decomposition",
     "scorer",

@@ -88,6 +88,8 @@ class Metric:
         The degree to which the metric grows with the residuals, outcome minus score: 1 for errors, 2 for squared
         errors. Their intervals come from inverting a test, because the plug-in value is biased upwards near 0. None for
         other metrics, and for errors that can be 0 although the scores are miscalibrated.
+    proportional : bool
+        Whether residuals twice as large make the error exactly 2^power times as large, unless bins stop at 0 and 1.
     fixed_point : str
         For a metric that is the fixed point of a norm of the residuals (smECE): the option that fixes the norm.
     signed_by : str
@@ -124,6 +126,7 @@ class Metric:
     bins: str
     of: str
     power: float | None
+    proportional: bool
     fixed_point: str
     signed_by: str
     largest_gap: bool
@@ -196,6 +199,7 @@ def metric(
     bins: str = "",
     of: str = "",
     power: float | None = None,
+    proportional: bool = True,
     fixed_point: str = "",
     signed_by: str = "",
     largest_gap: bool = False,
@@ -225,6 +229,7 @@ def metric(
             bins=bins,
             of=of,
             power=power,
+            proportional=proportional,
             fixed_point=fixed_point,
             signed_by=signed_by,
             largest_gap=largest_gap,
@@ -246,6 +251,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "auc": ("roc_auc", "roc_auc_score", "auroc", "c_statistic", "area_under_the_curve"),
     "brier": ("brier_score_loss", "brier_loss"),
     "bss": ("brier_skill", "d2_brier_score"),
+    "kuiper": ("cutoff_calibration_error", "cutoff_error", "ecce_r"),
     "nll": ("log_loss", "logloss", "logarithmic_loss", "log_score", "cross_entropy", "crossentropy"),
     "oe": ("observed_to_expected_ratio", "o_e_ratio", "oe_ratio", "o_e"),
     "slope": ("calibration_slope", "calibration_intercept"),
