@@ -502,7 +502,7 @@ def one_hot_labels(actuals: Array) -> Ints:
             row=row,
             hint=Hint.INDEPENDENT_COLUMNS,
         )
-    return hot.argmax(axis=1)
+    return np.asarray(hot.argmax(axis=1))
 
 
 def named_labels(actuals: Array, classes: Sequence[Any], rows: Ints | None) -> Ints:

@@ -16,6 +16,7 @@ from believable.stats import BinStats
 from believable.stats.source import QUANTILE, TEN, BinsAsked, Source, as_number, count_asked, not_empty, source_of
 
 Variance = Literal["residual", "label"]
+_erf = np.vectorize(math.erf, otypes=[np.float64])
 TWO_BUT_FOR_ROUNDING = 2 - 1e-9  # rounding may push the effective size of equal weights below a whole number
 
 
@@ -83,12 +84,10 @@ def _less_noise(stats: BinStats, variance: Variance = "residual", norm: float = 
 
 def _mean_size(gap: Float64s, variance: Float64s) -> Float64s:
     """Return E|X| for X normal around the gap: sd sqrt(2 / pi) exp(-z^2 / 2) + |gap| erf(z / sqrt 2), z = gap / sd."""
-    from scipy.special import erf
-
     deviation = np.sqrt(variance)
     z = np.divide(np.abs(gap), deviation, out=np.full(gap.shape, np.inf), where=deviation > 0)
     tail = deviation * math.sqrt(2 / math.pi) * np.exp(-(z**2) / 2)
-    return np.asarray(tail + np.abs(gap) * erf(z / math.sqrt(2)))
+    return np.asarray(tail + np.abs(gap) * _erf(z / math.sqrt(2)))
 
 
 @metric(

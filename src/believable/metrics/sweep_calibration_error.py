@@ -98,7 +98,7 @@ def _error(w: Float64s, wp: Float64s, wy: Float64s, norm: Norm) -> float:
             if _decreases(bins):
                 break
             best = bins
-    return float(power_mean(*best, norm))
+    return float(power_mean(best[0], best[1], best[2], norm))
 
 
 def _bins(sums: Float64s, reached: Array, n_bins: int) -> Float64s:
