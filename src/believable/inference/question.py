@@ -19,6 +19,10 @@ from believable.stats.points import PointStats
 from believable.stats.readable import Readable
 from believable.stats.source import not_empty, rows_in
 
+BIN_BY_FOLLOWS_ROWS = (
+    "{argument} cannot be used here, because rows are drawn again and the column would no longer match them: use the "
+    "default method, without clusters"
+)
 Source = Predictions | BinStats | CellStats | ScoreSums | Summary
 
 
@@ -57,6 +61,8 @@ class Question:
 
     def _answer(self, source: Any) -> Any:
         """Call the function: custom functions get plain arrays, metrics of the table the checked source."""
+        if source is not self.source and self.options.get("bin_by") is not None:
+            raise InputError(BIN_BY_FOLLOWS_ROWS, argument="bin_by")
         if self.row is not None:
             return self.function(source, **self.options)
         weighted = {} if source.weights is None else {"sample_weight": read_only(source.weights)}
