@@ -470,7 +470,7 @@ def distributions(actuals: Array) -> Floats:
             "soft labels must lie in [0, 1], got {got:.8g} at {row}",
             got=value,
             row=row,
-            hint="divide counts by their sum in each row, and pass the sums as {sample_weight}",
+            hint=Sentence("divide counts by their sum in each row, and pass the sums as {sample_weight}"),
         )
     row_sums(shares, actuals, None, "soft labels")
     return shares

@@ -97,6 +97,8 @@ def test_certain_scores():
     assert safe_hosmer_lemeshow(certain, [0] * 10 + [1] * 10, random_state=0).value == 1
     wrong = safe_hosmer_lemeshow(certain, [0, 1] * 5 + [1] * 10, n_splits=50, random_state=0)
     assert (wrong.value, wrong.p_value) == (inf, 0.0)
+    one = [safe_hosmer_lemeshow([0.0] * 9 + [0.5], [1] + [0] * 9, n_splits=1, random_state=k).value for k in range(20)]
+    assert 0 < min(one) <= max(one) <= 1  # a single event at 0 is either learnt from or bet on, not both
 
 
 def test_order_seed_and_statistics():

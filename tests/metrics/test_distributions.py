@@ -157,7 +157,11 @@ MISSING[4, 2] = np.nan
         ({"one_hot": True, "multilabel": True}, SHARES, "one_hot cannot be combined with multilabel=True"),
         ({"soft_labels": True, "multilabel": True}, SHARES, "soft_labels cannot be combined with multilabel=True"),
         ({"soft_labels": True, "ignore_label": 9}, SHARES, "ignore_label needs one label per row: drop the rows first"),
-        ({"soft_labels": True}, VOTES, "soft labels must lie in .0, 1., got .* divide counts by their sum in each row"),
+        (
+            {"soft_labels": True},
+            VOTES,
+            "soft labels must lie in .0, 1., got .* divide counts by their sum in each row, and pass the sums as sample_weight$",
+        ),
         ({"soft_labels": True}, SHARES / 2, "rows of soft labels must sum to 1, got 0.5 at row 0"),
         ({"soft_labels": True}, MISSING, "soft labels must be finite, got NaN .missing. at row 4"),
         ({"soft_labels": True}, LABELS, r"one entry for each row and class"),

@@ -32,9 +32,8 @@ def cox_test(
     with l(a, b) the log-likelihood of logit E y = a + b logit p. If the scores are calibrated, the limit is chi-squared
     with two degrees of freedom. This applies to predictions made without seeing these outcomes.
 
-    It detects scores that are too high or too low overall, too extreme or not extreme enough, which are the most common
-    errors, with more power than tests that look for any error; errors of another shape it may miss. It equals n U + 2,
-    with the unreliability index U of R's `rms::val.prob`.
+    It looks for scores that are too high or too low overall, too extreme or not extreme enough, and may miss errors of
+    another shape. The statistic equals n U + 2, with the unreliability index U of R's `rms::val.prob`.
 
     Scores are clipped to [1e-12, 1 - 1e-12]; one warning says how many were clipped. If a threshold on the scores
     separates the outcomes, or if all outcomes are the same, the largest likelihood is its limit for ever steeper lines.

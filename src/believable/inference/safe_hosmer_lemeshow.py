@@ -16,6 +16,8 @@ from believable.inference.null import refuse_weights
 from believable.stats.source import Points, count_points, one_stratum, source_of
 
 EHL = "the safe Hosmer–Lemeshow test"
+MAX_SPLITS = 100_000
+MAX_ROWS = 10**9  # NumPy draws a random part of fewer rows only
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +104,18 @@ def safe_hosmer_lemeshow(
     >>> safe_hosmer_lemeshow(p, rng.random(2000) < p**1.5, random_state=0).value > 1000
     True
     """
-    n_splits = _check.positive_integer(n_splits, "n_splits")
+    n_splits = _check.positive_integer(n_splits, "n_splits", 1, MAX_SPLITS)
     _check.level(share, "share")
     rng = generator(random_state)
     source = source_of(predictions, actuals, sample_weight)
     points = one_stratum(count_points(source, notion=notion, r=r), EHL)
     refuse_weights(points, EHL)
     n = int(points.n.sum())
-    n_learnt = min(max(round(share * n), 1), n - 1)
     if n < 2:
         raise UndefinedError(f"{EHL} needs at least two rows, to learn from one and bet on the other")
+    if n >= MAX_ROWS:
+        raise UndefinedError(f"{EHL} takes fewer than {MAX_ROWS:,} rows, got {n:,}")
+    n_learnt = min(max(round(share * n), 1), n - 1)
     logs = np.array([_log_gain(points, n_learnt, rng) for _ in range(n_splits)])
     highest = float(logs.max())
     log_value = highest
@@ -128,9 +132,11 @@ def _log_gain(points: Points, n_learnt: int, rng: np.random.Generator) -> float:
     yes, no = np.split(learnt, 2)
     q = _recalibrated(points.score, yes.astype(np.float64), no.astype(np.float64))
     left_yes, left_no = events - yes, points.n - events - no
+    bet = q != points.score
+    q, p, left_yes, left_no = q[bet], points.score[bet], left_yes[bet], left_no[bet]
     with np.errstate(divide="ignore", invalid="ignore"):  # an event at a score of 0 gains infinitely much
-        gains = np.where(left_yes > 0, left_yes * (np.log(q) - np.log(points.score)), 0)
-        gains += np.where(left_no > 0, left_no * (np.log1p(-q) - np.log1p(-points.score)), 0)
+        gains = np.where(left_yes > 0, left_yes * (np.log(q) - np.log(p)), 0)
+        gains += np.where(left_no > 0, left_no * (np.log1p(-q) - np.log1p(-p)), 0)
     return float(gains.sum())
 
 

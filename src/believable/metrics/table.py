@@ -89,7 +89,7 @@ class Metric:
         errors. Their intervals come from inverting a test, because the plug-in value is biased upwards near 0. None for
         other metrics, and for errors that can be 0 although the scores are miscalibrated.
     proportional : bool
-        Whether residuals twice as large make the error exactly 2^power times as large, unless bins stop at 0 and 1.
+        Whether residuals twice as large make the error exactly 2^power times as large, unless rates stop at 0 and 1.
     fixed_point : str
         For a metric that is the fixed point of a norm of the residuals (smECE): the option that fixes the norm.
     signed_by : str
