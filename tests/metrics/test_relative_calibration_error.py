@@ -67,12 +67,12 @@ def test_rare_events():
     rng = np.random.default_rng(0)
     p = 10 ** rng.uniform(-3, -1.5, 40_000)
     twice, right = rng.random(40_000) < 2 * p, rng.random(40_000) < p
-    found = interval("relece", p, twice, random_state=0)
+    found = interval("rce", p, twice, random_state=0)
     assert found.low < 1 < found.high
     assert found.low > 0.5
-    assert interval("relece", p, right, random_state=0).low == 0
-    assert noise_floor("relece", p, right, random_state=0).p_value > 0.05
-    assert noise_floor("relece", p, twice, random_state=0).p_value < 0.01
+    assert interval("rce", p, right, random_state=0).low == 0
+    assert noise_floor("rce", p, right, random_state=0).p_value > 0.05
+    assert noise_floor("rce", p, twice, random_state=0).p_value < 0.01
 
 
 @pytest.mark.parametrize("events", [0, 1])
@@ -82,5 +82,5 @@ def test_no_interval_at_scores_of_zero(events):
     with pytest.raises(
         UndefinedError, match="infinite if an event occurs where all scores are 0, so it has no interval"
     ):
-        interval("relece", data, random_state=0)
-    assert noise_floor("relece", data, random_state=0).q95 < inf
+        interval("rce", data, random_state=0)
+    assert noise_floor("rce", data, random_state=0).q95 < inf

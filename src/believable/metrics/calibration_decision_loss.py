@@ -81,21 +81,18 @@ def calibration_decision_loss(
 ) -> float:
     r"""Largest payoff that any decision task loses by taking the scores at face value.
 
-    .. math:: \sup_U \sum_c \frac{W_c}{T} \left[ \max_a U(a, \mathrm{acc}_c) - U(a^*(\mathrm{conf}_c), \mathrm{acc}_c)
-        \right]
+    .. math:: \sup_U \sum_c \frac{W_c}{T} \left[ U(b_c, \mathrm{acc}_c) - U(a_c, \mathrm{acc}_c) \right]
 
     over all decision tasks whose payoff U(a, y) for action a and outcome y lies in [0, 1], with U(a, q) its expectation
-    at probability q, and a*(conf) the best action if the mean score of bin c were its event rate. So no decision maker
-    gains more than this by recalibrating, and one gains exactly this. In [0, 1], 0 is best.
+    at probability q, b_c the best action at the event rate of bin c, and a_c the action that would be best if the mean
+    score of the bin were its event rate. So no decision maker gains more than this by recalibrating the bins, and one
+    gains exactly this. In [0, 1], 0 is best.
 
-    It is computed exactly. A task with two actions and threshold t, where acting gains y - t, loses
-
-    .. math:: R(t) = \sum_c \frac{W_c}{T} |\mathrm{acc}_c - t| \; 1[t \text{ between } \mathrm{conf}_c \text{ and }
-        \mathrm{acc}_c]
-
-    Every task is a mixture of such tasks, and payoffs in [0, 1] allow any mixture of weights m(t) with
-    sum m(t) t <= 1 and sum m(t) (1 - t) <= 1. The best mixture has at most two thresholds, and its loss is twice the
-    value at 1/2 of the least concave function that is nowhere below R.
+    It is computed exactly. A task with two actions and threshold t, where acting gains y - t, loses R(t): the sum of
+    W_c/T `|acc_c - t|` over the bins for which t lies between conf_c and acc_c. Every task is a mixture of such tasks,
+    and payoffs in [0, 1] allow any mixture of weights m(t) with sum m(t) t <= 1 and sum m(t) (1 - t) <= 1. The best
+    mixture has at most two thresholds, and its loss is twice the value at 1/2 of the least concave function that is
+    nowhere below R.
 
     At most twice the ECE of the same bins. Like the ECE it depends on the bins and is inflated by noise: compare it
     with its noise floor. If the notion keeps classes or ranks apart, the result is their weighted mean.

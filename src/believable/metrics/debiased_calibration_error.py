@@ -133,10 +133,9 @@ def debiased_calibration_error(
 
     With `norm=1`, the mean absolute gap is corrected instead, as Kumar et al. do:
 
-    .. math:: \sum_c \frac{W_c}{T} \left[ 2 |g_c| - E|N(g_c, v_c / n_c)| \right], \quad
-        g_c = \mathrm{acc}_c - \mathrm{conf}_c
+    .. math:: \sum_c \frac{W_c}{T} \left[ 2 |g_c| - E|N(g_c, v_c / n_c)| \right]
 
-    where the expectation under the normal distribution, which they simulate, is computed in closed form. The correction
+    with g_c = acc_c - conf_c. The expectation under the normal distribution is computed in closed form. The correction
     takes the noise that would be added to the observed gaps for the noise that was added to the true ones. It is
     therefore not free of bias: for a calibrated model and normal noise, a share of 2 - sqrt 2 (59 %) of the bias of the
     ECE remains.

@@ -80,11 +80,11 @@ def _mean_square(sums: _Thresholds) -> float:
 def ranked_probability_score(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
     r"""Mean squared difference between cumulative probabilities and outcomes, for ordered classes.
 
-    .. math:: \frac{1}{K - 1} \sum_{k=1}^{K-1} (F_k - 1[y \le k])^2
+    .. math:: \frac{1}{K - 1} \sum_{k=1}^{K-1} (F_k - y_k)^2
 
-    averaged over rows, with F_k the predicted probability of the classes 1 to k. The columns must be in the order of
-    the classes. In [0, 1], 0 is best. Because of the factor 1/(K - 1), the score of two classes is the binary Brier
-    score; some authors leave the factor out.
+    averaged over rows, with F_k the predicted probability of the classes 1 to k, and y_k = 1 if the label is among
+    them. The columns must be in the order of the classes. In [0, 1], 0 is best. Because of the factor 1/(K - 1), the
+    score of two classes is the binary Brier score; some authors leave the factor out.
 
     Probability on a class far from the observed one costs more than on its neighbour, unlike in the Brier score of
     several classes, which ignores the order.
@@ -124,11 +124,12 @@ def _mean_loss(sums: _Thresholds) -> float:
 def ordinal_log_score(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
     r"""Log loss of the cumulative probabilities, summed over the thresholds between ordered classes.
 
-    .. math:: -\sum_{k=1}^{K-1} \log \begin{cases} F_k & y \le k \\ 1 - F_k & y > k \end{cases}
+    .. math:: -\sum_{k=1}^{K-1} \left[ y_k \log F_k + (1 - y_k) \log (1 - F_k) \right]
 
-    averaged over rows, with F_k the predicted probability of the classes 1 to k. The columns must be in the order of
-    the classes. In nats; 0 is best. It is infinite if all classes on the observed side of a threshold had probability
-    0. For two classes it is the negative log-likelihood. Also called the ranked ignorance score.
+    averaged over rows, with F_k the predicted probability of the classes 1 to k, and y_k = 1 if the label is among
+    them. The columns must be in the order of the classes. In nats; 0 is best. It is infinite if all classes on the
+    observed side of a threshold had probability 0. For two classes it is the negative log-likelihood. Also called the
+    ranked ignorance score.
 
     `evaluate` computes it only if it is named, because the order of the columns may have no meaning.
 

@@ -36,7 +36,7 @@ def _mean_relative_gap(stats: BinStats) -> float:
 
 
 @metric(
-    alias="relece",
+    alias="rce",
     counts=_quantile_bins,
     says=_mean_relative_gap,
     needs="bins",
@@ -62,10 +62,9 @@ def relative_calibration_error(
     r"""Mean gap between predicted probability and observed frequency, as a share of the predicted probability.
 
     .. math:: \sum_c \frac{W_c}{T} \frac{|\mathrm{acc}_c - \mathrm{conf}_c|}{\mathrm{conf}_c}
-        = \sum_c \frac{W_c}{T} \left| \frac{O_c}{E_c} - 1 \right|
 
-    over the non-empty bins c, with the symbols of `expected_calibration_error` and O_c / E_c the ratio of observed to
-    expected events. 0.2 means that the rates are off by 20 % of what was predicted, on average. For rare events, whose
+    over the non-empty bins c, with the symbols of `expected_calibration_error`: the mean of `|O/E - 1|`, with O/E the
+    ratio of observed to expected events in a bin. 0.2 means that the rates are off by 20 % of what was predicted, on average. For rare events, whose
     gaps are all small, this is often what matters.
 
     A bin whose scores are all 0 has a relative gap of 0 if no event occurred there, and an infinite one otherwise. In
