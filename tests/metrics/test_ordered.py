@@ -83,7 +83,7 @@ def test_only_if_they_are_named():
     everything = evaluate(data)
     assert "it is for ordered classes: if these are, ask for it by name, 'rps'" in everything.skipped.values()
     assert evaluate(data, metrics=["rps"])["rps"] == ranked_probability_score(data)
-    assert evaluate(Summary.of(data), metrics=["ols"]).skipped == {
+    assert evaluate(Summary.of(data), metrics=["ordlog"]).skipped == {
         "ordinal_log_score": "it needs the predictions themselves"
     }
     for statistic in (ScoreSums.of(data), Summary.of(data)):
@@ -102,6 +102,6 @@ def test_inference():
     y = (rng.random(300)[:, None] > np.cumsum(p, axis=1)).sum(axis=1)
     found = interval("rps", p, y, random_state=0, n_resamples=200)
     assert found.low < found.value == ranked_probability_score(p, y) < found.high
-    assert noise_floor("ols", p, y, random_state=0, n_resamples=100).p_value > 0.05
+    assert noise_floor("ordlog", p, y, random_state=0, n_resamples=100).p_value > 0.05
     other = rng.dirichlet(np.ones(3), 300)
     assert compare(p, other, y, metric="rps", random_state=0, n_resamples=200).high < 0

@@ -112,7 +112,7 @@ def _mean_loss(sums: _Thresholds) -> float:
 
 
 @metric(
-    alias="ols",
+    alias="ordlog",
     counts=_thresholds,
     says=_mean_loss,
     needs="rows",

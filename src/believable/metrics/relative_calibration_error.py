@@ -64,8 +64,8 @@ def relative_calibration_error(
     .. math:: \sum_c \frac{W_c}{T} \frac{|\mathrm{acc}_c - \mathrm{conf}_c|}{\mathrm{conf}_c}
 
     over the non-empty bins c, with the symbols of `expected_calibration_error`: the mean of `|O/E - 1|`, with O/E the
-    ratio of observed to expected events in a bin. 0.2 means that the rates are off by 20 % of what was predicted, on average. For rare events, whose
-    gaps are all small, this is often what matters.
+    ratio of observed to expected events in a bin. 0.2 means that the rates are off by 20 % of what was predicted, on
+    average. For rare events, whose gaps are all small, this is often what matters.
 
     A bin whose scores are all 0 has a relative gap of 0 if no event occurred there, and an infinite one otherwise. In
     [0, inf], 0 is best. Noise counts relatively too: a bin in which few events are expected has a large relative gap by

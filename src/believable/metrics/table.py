@@ -254,6 +254,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "kuiper": ("cutoff_calibration_error", "cutoff_error", "ecce_r"),
     "nll": ("log_loss", "logloss", "logarithmic_loss", "log_score", "cross_entropy", "crossentropy"),
     "oe": ("observed_to_expected_ratio", "o_e_ratio", "oe_ratio", "o_e"),
+    "ordlog": ("ranked_ignorance_score", "ordinal_logarithmic_score"),
     "slope": ("calibration_slope", "calibration_intercept"),
     "smece": ("smooth_ece",),
 }
