@@ -20,5 +20,12 @@ Norm = float | Literal["max"]
 Spacing = Literal["uniform", "logit"]
 Needs = Literal["sums", "bins", "cells", "pairs"]
 Convention = Literal[
-    "scikit-learn", "torchmetrics", "netcal", "relplot", "calibre", "uncertainty-calibration", "array_split"
+    "scikit-learn",
+    "torchmetrics",
+    "netcal",
+    "relplot",
+    "calibre",
+    "uncertainty-calibration",
+    "array_split",
+    "floor_split",
 ]

@@ -447,6 +447,16 @@ def _() -> None:
     same(recipe(p, y), b.expected_calibration_error(p, y, convention="array_split"))
     other(recipe(p, y), recipe(p[::-1], y[::-1]))
 
+    def rest_last(p: Any, y: Any, n_bins: int = 15) -> float:
+        order, size = np.argsort(p, kind="stable"), len(p) // n_bins
+        ends = [m * size for m in range(n_bins)] + [len(p)]
+        parts = [order[low:high] for low, high in zip(ends[:-1], ends[1:], strict=True)]
+        return float(sum(len(part) / len(p) * abs(p[part].mean() - y[part].mean()) for part in parts))
+
+    assert len(p) % 15
+    same(rest_last(p, y), b.expected_calibration_error(p, y, 15, convention="floor_split"))
+    other(rest_last(p, y), recipe(p, y, 15))
+
 
 @says("adaptive_calibration_error", "uncertainty-calibration")
 def _() -> None:
