@@ -207,12 +207,14 @@ def test_three_arrays(name, labels):
 
 def test_three_arrays_of_other_functions():
     """Functions that compute several metrics, or count bins, say it too; other arguments say only what they take."""
-    with pytest.raises(InputError, match="metrics must be names of metrics, got .*; for confidences, predicted classes"):
+    with pytest.raises(
+        InputError, match=r"metrics must be names of metrics, got .*; for confidences, predicted classes"
+    ):
         believable.evaluate(P, Y, Y)
     for function in (believable.reliability_table, believable.calibration_curve, believable.plot_reliability_diagram):
         with pytest.raises(InputError, match=re.escape(f"got an array of 30; {THREE}")):
             function(P, Y, Y)
-    with pytest.raises(InputError, match="n_resamples must be one number, got an array of 2$"):
+    with pytest.raises(InputError, match=r"n_resamples must be one number, got an array of 2$"):
         believable.interval("ece", P, Y, n_resamples=[100, 200])
     with pytest.raises(InputError, match=r"n_bins must be an integer from 1 to 1000000, got array\(3\)"):
         expected_calibration_error(P, Y, np.array(3))

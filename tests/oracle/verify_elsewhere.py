@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -450,7 +451,7 @@ def _() -> None:
     def rest_last(p: Any, y: Any, n_bins: int = 15) -> float:
         order, size = np.argsort(p, kind="stable"), len(p) // n_bins
         ends = [m * size for m in range(n_bins)] + [len(p)]
-        parts = [order[low:high] for low, high in zip(ends[:-1], ends[1:], strict=True)]
+        parts = [order[low:high] for low, high in pairwise(ends)]
         return float(sum(len(part) / len(p) * abs(p[part].mean() - y[part].mean()) for part in parts))
 
     assert len(p) % 15
