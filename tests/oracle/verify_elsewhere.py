@@ -57,6 +57,15 @@ def other(one: float, another: float) -> None:
     assert abs(float(one) - float(another)) > 1e-3, (one, another)
 
 
+def refused(call: Callable[[], Any]) -> None:
+    """The call raises a ValueError."""
+    try:
+        call()
+    except ValueError:
+        return
+    raise AssertionError("not refused")
+
+
 def of(name: str) -> tuple[Any, Any]:
     return DATA[name].p, DATA[name].y
 
@@ -141,6 +150,9 @@ def _() -> None:
         p, y = of(name)
         same(roc_auc_score(y, p), b.auc(p, y))
     same(roc_auc_score(FEW.y, FEW.p, multi_class="ovr"), b.auc(FEW.p, FEW.y))
+    same(roc_auc_score(FEW.y, FEW.p, multi_class="ovo"), b.auc(FEW.p, FEW.y, multi_class="ovo"))
+    refused(lambda: roc_auc_score(FEW.y, FEW.p))
+    refused(lambda: roc_auc_score(FEW.y, FEW.p, multi_class="ovo", sample_weight=np.ones(len(FEW.y))))
 
 
 @says("auc", "torchmetrics")
