@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import believable as b
+from believable import Predictions
 from believable import toolbox as t
 from believable.errors import InputError
 from tests.needs import need
@@ -25,8 +26,13 @@ SAME = {
     "ACE binary": lambda: (t.ACE(P, Y), b.adaptive_calibration_error(P, Y, 15)),
     "SCE": lambda: (t.SCE(M, L), b.static_calibration_error(M, L, 15)),
     "TACE": lambda: (t.TACE(M, L), b.thresholded_adaptive_calibration_error(M, L, 15)),
-    "ToprCE": lambda: (t.ToprCE(M, L, r=4), b.top_r_calibration_error(M, L, 15, r=4)),
-    "ToprCE beyond K": lambda: (t.ToprCE(M, L, r=9), b.top_r_calibration_error(M, L, 15, r=6)),
+    "ToprCE": lambda: (t.ToprCE(M, L, r=4), t.GCE(M, L, class_conditional=True, top_k_classes=4)),
+    "ToprCE of all": lambda: (t.ToprCE(M, L, r=6), t.SCE(M, L)),
+    "ToprCE beyond K": lambda: (t.ToprCE(M, L, r=9), t.SCE(M, L)),
+    "the largest by class": lambda: (
+        t.GCE(M, L, class_conditional=True),
+        b.top_label_calibration_error(M, L, 15) / 6,
+    ),
     "TCE": lambda: (t.TCE(M, L), b.expected_calibration_error(M, L, 15, "quantile", norm=2)),
     "CWCE": lambda: (t.CWCE(M, L), b.marginal_calibration_error(M, L, 15)),
     "KSCE": lambda: (t.KSCE(M, L), b.kolmogorov_smirnov_calibration_error(M, L)),
@@ -38,9 +44,13 @@ SAME = {
         t.GCE(M, L, 20, class_conditional=False, top_k_classes="all", norm="inf"),
         b.expected_calibration_error(M, L, 20, notion="classwise", pooled=True, norm="max"),
     ),
-    "GCE ranks": lambda: (
-        t.GCE(M, L, adaptive_bins=True, top_k_classes=2, norm=2, thresholding=0.1),
-        b.expected_calibration_error(M, L, 15, "quantile", notion="top_r", r=2, norm=2, threshold=0.1),
+    "GCE pooled top 2": lambda: (
+        t.GCE(M, L, class_conditional=False, adaptive_bins=True, top_k_classes=2, norm=2, thresholding=0.1),
+        b.expected_calibration_error(M, L, 15, "quantile", notion="top_r", r=2, norm=2, threshold=0.1, pooled=True),
+    ),
+    "largest gap": lambda: (
+        t.GCE(M, L, top_k_classes=2, norm="inf"),
+        b.expected_calibration_error(M, L, 15, notion="classwise_top_r", r=2, norm="max"),
     ),
     "get_ece": lambda: (t.get_ece(M, L), t.ECE(M, L)),
     "get_ece binary": lambda: (t.get_ece(P, Y, 5), b.expected_calibration_error(P, Y, 5)),
@@ -53,6 +63,47 @@ def test_short_names(name):
     """Each short name is a choice of notion, bins and norm."""
     one, other = SAME[name]()
     assert one == pytest.approx(other, rel=1e-13)
+
+
+def general(rows, labels, n_bins, r, norm, threshold, class_conditional=True):
+    """The general formula, entry by entry: (sum_k sum_b n_bk / (N K) |acc - conf|^p)^(1/p)."""
+    n_classes = len(rows[0])
+    above = sum(p > threshold or threshold == 0 for row in rows for p in row)
+    bins = {}
+    for row, label in zip(rows, labels, strict=True):
+        largest = sorted(range(n_classes), key=lambda k: (-row[k], k))[:r]
+        for k in largest:
+            if row[k] > threshold or threshold == 0:
+                b_k = next(m for m in range(1, n_bins + 1) if row[k] <= m / n_bins)
+                bins.setdefault((b_k, k if class_conditional else 0), []).append((row[k], label == k))
+    total = above if class_conditional else sum(map(len, bins.values()))
+    gaps = [(len(one), abs(sum(p - hit for p, hit in one)) / len(one)) for one in bins.values()]
+    return sum(n / total * gap**norm for n, gap in gaps) ** (1 / norm)
+
+
+@pytest.mark.parametrize("r", [1, 2, 5, 6])
+@pytest.mark.parametrize("norm", [1, 2, 3.5])
+@pytest.mark.parametrize("threshold", [0.0, 0.05])
+def test_the_general_formula(r, norm, threshold):
+    """Entries among the r largest, apart by class; the sum is divided by N K, or by all entries above the threshold."""
+    rows, labels = M[:300].tolist(), L[:300].tolist()
+    if not threshold:
+        assert sum(map(len, rows)) == 300 * 6
+    for apart in (True, False):
+        found = t.GCE(M[:300], L[:300], 10, apart, top_k_classes=r, norm=norm, thresholding=threshold)
+        assert found == pytest.approx(general(rows, labels, 10, r, norm, threshold, apart), rel=1e-12)
+    if r == 6:
+        everything = t.GCE(M[:300], L[:300], 10, True, top_k_classes="all", norm=norm, thresholding=threshold)
+        assert t.GCE(M[:300], L[:300], 10, True, top_k_classes=r, norm=norm, thresholding=threshold) == everything
+
+
+def test_the_general_formula_in_numbers():
+    """Two rows of three classes, by hand: the entries 0.7 (right), 0.2, 0.5 and 0.3 (right) of N K = 6."""
+    rows, labels = [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]], [0, 2]
+    assert t.GCE(rows, labels, class_conditional=True, top_k_classes=2) == pytest.approx((0.3 + abs(0.7) + 0.7) / 6)
+    assert t.ToprCE(rows, labels, r=2) == pytest.approx((0.3 + 0.7 + 0.7) / 6)
+    weights = Predictions(np.repeat(M, 2, axis=0), np.repeat(L, 2), sample_weight=np.tile([1.0, 2.0], 500))
+    assert t.ToprCE(weights) == pytest.approx(t.ToprCE(M, L), rel=1e-12)
 
 
 def test_reliability_diagram_is_the_curve():

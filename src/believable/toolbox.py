@@ -18,7 +18,7 @@ import numpy as np
 
 from believable import _check
 from believable._arrays import as_numpy
-from believable._types import Array, Float64s
+from believable._types import Array, Float64s, Notion, Strategy
 from believable.curves import calibration_curve, reliability_table
 from believable.errors import Hint, InputError
 from believable.metrics import (
@@ -29,8 +29,10 @@ from believable.metrics import (
     kolmogorov_smirnov_calibration_error,
     maximum_mean_calibration_error,
 )
+from believable.metrics.binned_error import binned_error
 from believable.metrics.confidence_decomposition import ConfidenceDecomposition
 from believable.predictions import Predictions, as_predictions
+from believable.stats.source import count_bins
 
 __all__ = [
     "ACE",
@@ -64,13 +66,22 @@ def GCE(
     prob: Any,
     labels: Any = None,
     bin: int = 15,
-    class_conditional: bool = True,
+    class_conditional: bool | None = None,
     adaptive_bins: bool = False,
     top_k_classes: int | Literal["all"] = 1,
     norm: float | Literal["inf"] = 1,
     thresholding: float = 0.0,
 ) -> float:
-    """General calibration error, with every choice of the other functions as an argument.
+    r"""General calibration error, with every choice of the other functions as an argument.
+
+    .. math:: \text{class-conditional: } \Big( \sum_{k=1}^K \sum_b \frac{n_{bk}}{N K}
+              \, |\mathrm{acc}_{bk} - \mathrm{conf}_{bk}|^p \Big)^{1/p}, \qquad
+              \text{otherwise: } \Big( \sum_b \frac{n_b}{N r} \, |\mathrm{acc}_b - \mathrm{conf}_b|^p \Big)^{1/p}
+
+    for N rows, K classes and the r largest probabilities of each row; n_bk counts those of class k in bin b, and n_b
+    those of all classes. So the class-conditional error of r = K is that of "all". For a smaller r its weights add up
+    to r / K, and r = 1 gives 1 / K of `believable.top_label_calibration_error` (for p = 1). To keep the largest, second
+    largest, … apart by rank in place of class, use `believable.top_r_calibration_error`.
 
     Parameters
     ----------
@@ -78,28 +89,40 @@ def GCE(
     labels : array-like of shape (n,)
     bin : int
         The number of bins.
-    class_conditional : bool
-        Use separate bins for ranks (or classes, for "all"); otherwise they share bins.
+    class_conditional : bool, optional
+        Keep the classes apart, each with its own bins; otherwise they share bins. By default, they are kept apart
+        unless only the largest probability is used, so that `GCE(prob, labels)` is the ECE.
     adaptive_bins : bool
         Use bins of equal weight instead of equal width.
     top_k_classes : int or "all"
-        Use the k largest probabilities of each row, or all of them. 1-D scores are P(y = 1), and always one.
+        Use the r largest probabilities of each row, or all of them. 1-D scores are P(y = 1), and always one.
     norm : number >= 1 or "inf"
+        The power p; "inf" gives the largest gap.
     thresholding : float
-        Use only entries above it; 0 uses all, including zeros.
+        Use only entries above it; 0 uses all, including zeros. The sum is then divided by the number of such entries:
+        of all N K, in place of N K, if class-conditional (whatever r), otherwise of the N r, in place of N r.
+
+    Examples
+    --------
+    >>> prob = [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]]
+    >>> [round(GCE(prob, [0, 2], class_conditional=True, top_k_classes=r), 12) for r in (1, 2, 3, "all")]
+    [0.133333333333, 0.283333333333, 0.333333333333, 0.333333333333]
     """
     predictions = as_predictions(prob, labels)
-    notion, r = _notion(predictions, top_k_classes)
-    return expected_calibration_error(
-        predictions,
-        n_bins=bin,
-        strategy="quantile" if adaptive_bins else "uniform",
-        notion=notion,
-        r=r,
-        norm=_norm(norm),
-        threshold=_check.number(thresholding, "thresholding", 0, 1) or None,
-        pooled=not class_conditional,
+    if class_conditional is None:
+        class_conditional = top_k_classes != 1 or predictions.kind == "multilabel"
+    notion, r = _notion(predictions, top_k_classes, class_conditional)
+    strategy: Strategy = "quantile" if adaptive_bins else "uniform"
+    threshold = _check.number(thresholding, "thresholding", 0, 1) or None
+    stats = count_bins(
+        predictions, bin, strategy, notion=notion, r=r, threshold=threshold, pooled=not class_conditional
     )
+    error = binned_error(stats, _norm(norm))
+    if notion != "classwise_top_r" or _norm(norm) == "max":
+        return error
+    entries = predictions.pairs(predictions.view("classwise", threshold=threshold))
+    total = sum(len(one.score) if one.weight is None else one.weight.sum() for one in entries)
+    return float(error * (stats.w.sum() / total) ** (1 / norm))
 
 
 def _norm(norm: Any) -> Any:
@@ -107,14 +130,18 @@ def _norm(norm: Any) -> Any:
     return "max" if is_infinite else norm
 
 
-def _notion(predictions: Predictions, top: int | Literal["all"]) -> tuple[Any, int | None]:
+def _notion(predictions: Predictions, top: Any, by_class: bool) -> tuple[Notion, int | None]:
+    """Return the notion of the general error, and its rank."""
     if predictions.kind == "binary":
         return "binary", None
     if top == "all" or predictions.kind == "multilabel":
         return "classwise", None
     if isinstance(top, str):
         raise InputError("{argument} must be a number or 'all', got {got!r}", argument="top_k_classes", got=top)
-    return "top_r", _check.positive_integer(top, "top_k_classes", 1, predictions.n_classes)
+    r = _check.positive_integer(top, "top_k_classes", 1, predictions.n_classes)
+    if r == predictions.n_classes:
+        return "classwise", None
+    return "classwise_top_r" if by_class else "top_r", r
 
 
 def ECE(prob: Any, labels: Any = None, bin: int = 15) -> float:
@@ -148,9 +175,13 @@ def TACE(prob: Any, labels: Any = None, bin: int = 15, threshold: float = 0.01) 
 
 
 def ToprCE(prob: Any, labels: Any = None, r: int = 3, bin: int = 15) -> float:
-    """Top-r calibration error: the r largest probabilities of each row (at most all), with separate bins by rank."""
+    """Class-conditional error of the r largest probabilities of each row (at most all), divided by N K: see `GCE`.
+
+    r = K is the static error. `believable.top_r_calibration_error` keeps them apart by rank, and divides by N r.
+    """
     predictions = _matrix(prob, labels, "ToprCE")
-    return GCE(predictions, None, bin, top_k_classes=min(_check.positive_integer(r, "r"), predictions.n_classes))
+    top = min(_check.positive_integer(r, "r"), predictions.n_classes)
+    return GCE(predictions, None, bin, class_conditional=True, top_k_classes=top)
 
 
 def TCE(prob: Any, labels: Any = None, bin: int = 15) -> float:

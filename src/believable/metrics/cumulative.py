@@ -71,8 +71,8 @@ def kolmogorov_smirnov_calibration_error(
     the empirical cumulative calibration error, ECCE-MAD. A perfectly calibrated model would show about
     1.25 sqrt(mean p (1 - p) / n).
 
-    If the notion keeps classes or ranks apart (classwise, top_label, top_r), the result is their weighted mean. From
-    `CellStats`, all rows of a cell count at the cell's mean score.
+    If the notion keeps classes or ranks apart (classwise, top_label, classwise_top_r, top_r), the result is their
+    weighted mean. From `CellStats`, all rows of a cell count at the cell's mean score.
 
     Parameters
     ----------
@@ -144,8 +144,8 @@ def kuiper_calibration_error(
     In [0, 1], 0 is best; also called the range of the empirical cumulative calibration error, ECCE-R. A perfectly
     calibrated model would show about 1.60 sqrt(mean p (1 - p) / n).
 
-    If the notion keeps classes or ranks apart (classwise, top_label, top_r), the result is their weighted mean. From
-    `CellStats`, all rows of a cell count at the cell's mean score.
+    If the notion keeps classes or ranks apart (classwise, top_label, classwise_top_r, top_r), the result is their
+    weighted mean. From `CellStats`, all rows of a cell count at the cell's mean score.
 
     Parameters
     ----------

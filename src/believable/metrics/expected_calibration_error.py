@@ -92,9 +92,9 @@ def expected_calibration_error(
         Bins of equal width, ((m-1)/M, m/M] with 0 in the first, or of equal weight.
     notion : str, optional
         Which pairs of score and outcome to compare: "binary" (the default for 1-D scores), "confidence" (the default
-        for a matrix), "top_label", "classwise", "top_r", "rth", "within_top_r".
+        for a matrix), "top_label", "classwise", "classwise_top_r", "top_r", "rth", "within_top_r".
     r : int, optional
-        The rank, for the last three.
+        The rank, for the last four.
     norm : number >= 1 or "max"
         The power p; "max" gives the largest gap.
     threshold : float, optional
