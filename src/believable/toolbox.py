@@ -109,6 +109,7 @@ def GCE(
     [0.133333333333, 0.283333333333, 0.333333333333, 0.333333333333]
     """
     predictions = as_predictions(prob, labels)
+    _check.refuse_array(top_k_classes, "top_k_classes")
     if class_conditional is None:
         class_conditional = top_k_classes != 1 or predictions.kind == "multilabel"
     notion, r = _notion(predictions, top_k_classes, class_conditional)
@@ -117,12 +118,13 @@ def GCE(
     stats = count_bins(
         predictions, bin, strategy, notion=notion, r=r, threshold=threshold, pooled=not class_conditional
     )
-    error = binned_error(stats, _norm(norm))
-    if notion != "classwise_top_r" or _norm(norm) == "max":
+    power = _norm(norm)
+    error = binned_error(stats, power)
+    if notion != "classwise_top_r" or power == "max":
         return error
     entries = predictions.pairs(predictions.view("classwise", threshold=threshold))
     total = sum(len(one.score) if one.weight is None else one.weight.sum() for one in entries)
-    return float(error * (stats.w.sum() / total) ** (1 / norm))
+    return float(error * (stats.w.sum() / total) ** (1 / power))
 
 
 def _norm(norm: Any) -> Any:

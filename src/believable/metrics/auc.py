@@ -145,7 +145,7 @@ def _of_rows(rows: Predictions, average: Average) -> float:
     for k in range(rows.n_classes):
         occurred = (rows.labels[:, k] if rows.kind == "multilabel" else rows.labels == k).astype(np.float64)
         values.append(_one(np.ascontiguousarray(rows.scores[:, k]), occurred, weight, k))
-        weights.append(weight @ occurred)
+        weights.append(float(weight @ occurred))
     return _mean(values, weights, average)
 
 
@@ -162,10 +162,11 @@ def _one_against_one(rows: Predictions | None, average: Average) -> float:
     values, weights = [], []
     for pair in combinations(range(rows.n_classes), 2):
         both = np.concatenate([of_class[k] for k in pair])
-        w, own = weight[both], np.arange(len(both)) < len(of_class[pair[0]])
+        w, is_first = weight[both], np.arange(len(both)) < len(of_class[pair[0]])
+        in_first, in_second = w * is_first, w * ~is_first
         first, second = (np.ascontiguousarray(rows.scores[both, k]) for k in pair)
-        values.append((_kernels.auc(first, w * own, w * ~own) + _kernels.auc(second, w * ~own, w * own)) / 2)
-        weights.append(w.sum())
+        values.append((_kernels.auc(first, in_first, in_second) + _kernels.auc(second, in_second, in_first)) / 2)
+        weights.append(float(w.sum()))
     return _mean(values, weights, average)
 
 
