@@ -386,14 +386,12 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-def no_missing(actuals: Array, rows: Ints | None) -> None:
+def no_missing(actuals: Array, rows: Ints | None, name: str = "actuals", hint: Hint = Hint.DROP_OR_IGNORE) -> None:
     """Raise at the first null label."""
     missing = _missing(actuals)
     if missing.any():
         row, _ = _first(actuals, missing, rows)
-        raise InputError(
-            "{argument} have a missing label at {row}", argument="actuals", row=row, hint=Hint.DROP_OR_IGNORE
-        )
+        raise InputError("{argument} have a missing label at {row}", argument=name, row=row, hint=hint)
 
 
 def class_labels(actuals: Array, n_classes: int, predictions: Floats, rows: Ints | None) -> Array:

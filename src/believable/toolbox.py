@@ -380,17 +380,15 @@ def _answers(confidences: Any, predictions: Any, labels: Any) -> tuple[Any, Arra
                 needed=len(scores),
                 got=len(array),
             )
-        missing = [row for row, value in enumerate(array.tolist()) if _check.is_missing(value)]
-        if missing:
-            raise InputError(
-                "{argument} have a missing value at {row}", argument=name, row=missing[0], hint=Hint.DROP_OR_REPAIR
-            )
     _check.probabilities(_check.numeric(scores, "confidences"), "confidences", None)
-    if len(scores) and isinstance(predicted.tolist()[0], str) != isinstance(actual.tolist()[0], str):
-        raise InputError(
-            "predictions and {argument} must both be numbers or both text, got {predicted!r} and {got!r}",
-            argument="labels",
-            predicted=predicted.tolist()[0],
-            got=actual.tolist()[0],
-        )
+    _check.no_missing(predicted, None, "predictions", Hint.DROP_OR_REPAIR)
+    _check.no_missing(actual, None, "labels", Hint.DROP_OR_REPAIR)
+    for one, other in zip(predicted[:1].tolist(), actual[:1].tolist(), strict=True):
+        if isinstance(one, str) != isinstance(other, str):
+            raise InputError(
+                "predictions and {argument} must both be numbers or both text, got {one!r} and {other!r}",
+                argument="labels",
+                one=one,
+                other=other,
+            )
     return scores, predicted == actual

@@ -93,7 +93,7 @@ class Smoother:
         )
 
     def _span(self, points: Points) -> float:
-        return self.span if self.neighbours is None else min(1.0, self.neighbours / float(points.n.sum()))
+        return self.span if self.neighbours is None else min(1.0, self.neighbours / float(points.total))
 
     def merged(self, points: Points) -> Points:
         """Merge neighbouring scores into cells if there are many more scores than a window needs."""
