@@ -25,6 +25,7 @@ ROW_SUM_TOLERANCE = 1e-3  # covers the rounding of float32 and float16
 BFLOAT16_TOLERANCE = 1e-2  # eight bits of precision: each entry may be off by one part in 512
 MAX_ROWS_ALIKE = 5  # so few scores may all be 0, or all 1, and still be accepted as probabilities
 MAX_LABELS_LISTED = 10  # in a message
+THREE_ARRAYS = "for confidences, predicted classes and labels, pass (confidences, predictions == labels)"
 LIGHTEST_WEIGHT, HEAVIEST_WEIGHT = 1e-100, 1e100  # the squares of weights neither underflow nor overflow
 
 
@@ -81,8 +82,20 @@ def positive_integer(value: Any, name: str, low: int = 1, high: int | None = Non
     is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
     if not is_integer or value < low or (high is not None and value > high):
         span = f"at least {low}" if high is None else f"from {low} to {high}"
+        refuse_array(value, name)
         raise InputError("{argument} must be an integer {span}, got {got!r}", argument=name, span=span, got=value)
     return int(value)
+
+
+def refuse_array(value: Any, name: str) -> None:
+    """Raise if several values are given where one number is wanted, as by (confidences, predictions, labels)."""
+    if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) and getattr(value, "shape", None) != ():
+        raise InputError(
+            "{argument} must be one number, got an array of {n}",
+            argument=name,
+            n=len(value),
+            hint=THREE_ARRAYS if name == "n_bins" else None,
+        )
 
 
 def number(value: Any, name: str, low: float = -np.inf, high: float = np.inf) -> float:
@@ -387,14 +400,12 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-def no_missing(actuals: Array, rows: Ints | None) -> None:
+def no_missing(actuals: Array, rows: Ints | None, name: str = "actuals", hint: Hint = Hint.DROP_OR_IGNORE) -> None:
     """Raise at the first null label."""
     missing = _missing(actuals)
     if missing.any():
         row, _ = _first(actuals, missing, rows)
-        raise InputError(
-            "{argument} have a missing label at {row}", argument="actuals", row=row, hint=Hint.DROP_OR_IGNORE
-        )
+        raise InputError("{argument} have a missing label at {row}", argument=name, row=row, hint=hint)
 
 
 def class_labels(actuals: Array, n_classes: int, predictions: Floats, rows: Ints | None) -> Array:

@@ -36,7 +36,20 @@ ONLY_IN_PYTHON = {
         "weights",
     ),
     *("eps", "errors", "estimator", "ignore_label", "interval", "layout", "limit", "metric", "metrics", "multilabel"),
-    *("folds", "name", "names", "norm", "notions", "pairs", "r", "scores", "soft_labels", "source"),
+    *(
+        "folds",
+        "multi_class",
+        "name",
+        "names",
+        "neighbours",
+        "norm",
+        "notions",
+        "pairs",
+        "r",
+        "scores",
+        "soft_labels",
+        "source",
+    ),
 }
 NOT_CALLED = {"cli", "torch", "decide", "engines", "streams", "cascade.py", "toolbox.py"}  # by the command line
 SAME_IN_BOTH = {"predictions"}

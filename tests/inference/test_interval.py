@@ -232,6 +232,7 @@ def found_name(alias):
         {"notion": "rth", "r": 2},
         {"notion": "within_top_r", "r": 2},
         {"notion": "top_r", "r": 2},
+        {"notion": "classwise_top_r", "r": 2},
     ],
     ids=str,
 )

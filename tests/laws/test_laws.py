@@ -127,7 +127,7 @@ def test_halves_have_the_options_of_the_function(row):
     for name in row.options:
         defaults = {half[name].default for half in halves if name in half}
         assert defaults <= {asked[name].default}
-        assert defaults or name in ("convention", "eps", "reduction")
+        assert defaults or name in ("convention", "eps", "multi_class", "reduction")
         assert row.is_halved({name: None}) == bool(defaults)
 
 

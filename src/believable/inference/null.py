@@ -136,9 +136,10 @@ def _cells_of_classes(source: Predictions, cells: Cells) -> Array:
         block = scores[rows]
         column = np.broadcast_to(np.arange(block.shape[1]), block.shape)
         stratum = column
-        if view.notion == "top_r":
+        if view.notion in ("top_r", "classwise_top_r"):
             column = _kernels.top_ranked(block, view.r or 1)[1]
-            stratum = np.broadcast_to(np.arange(column.shape[1]), column.shape)
+            ranks = np.broadcast_to(np.arange(column.shape[1]), column.shape)
+            stratum = ranks if view.notion == "top_r" else column
             block = np.take_along_axis(block, column, axis=1)
         at = np.repeat(np.arange(rows.start, rows.stop), column.shape[1])
         score, stratum, column = block.ravel(), stratum.ravel(), column.ravel()

@@ -189,11 +189,21 @@ def _uncertainty_calibration(score: Array, outcome: Array, weight: Array, n_bins
 
 
 def _array_split(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
-    """Parts of equal size of the stably sorted scores; ties are split, so the value depends on the order of rows."""
+    """Parts of equal size of the sorted scores; the first n mod M parts have one row more."""
+    return _tally_parts([len(part) for part in np.array_split(score, n_bins)], score, outcome, weight)
+
+
+def _floor_split(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+    """Parts of n // M rows of the sorted scores; the last part takes the rest."""
+    size = len(score) // n_bins
+    return _tally_parts([*[size] * (n_bins - 1), len(score) - (n_bins - 1) * size], score, outcome, weight)
+
+
+def _tally_parts(sizes: list[int], score: Array, outcome: Array, weight: Array) -> Tally:
+    """Count parts of the stably sorted scores; ties are split, so the value depends on the order of rows."""
     index = np.empty(len(score), np.intp)
-    sizes = [len(part) for part in np.array_split(score, n_bins)]
-    index[np.argsort(score, kind="stable")] = np.repeat(np.arange(n_bins), sizes)
-    return _tally(index, score, outcome, weight, n_bins)
+    index[np.argsort(score, kind="stable")] = np.repeat(np.arange(len(sizes)), sizes)
+    return _tally(index, score, outcome, weight, len(sizes))
 
 
 _RULES: dict[Convention, Callable[[Array, Array, Array, int, Strategy], Tally]] = {
@@ -204,4 +214,5 @@ _RULES: dict[Convention, Callable[[Array, Array, Array, int, Strategy], Tally]] 
     "calibre": _calibre,
     "uncertainty-calibration": _uncertainty_calibration,
     "array_split": _array_split,
+    "floor_split": _floor_split,
 }

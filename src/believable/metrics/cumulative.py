@@ -71,8 +71,8 @@ def kolmogorov_smirnov_calibration_error(
     the empirical cumulative calibration error, ECCE-MAD. A perfectly calibrated model would show about
     1.25 sqrt(mean p (1 - p) / n).
 
-    If the notion keeps classes or ranks apart (classwise, top_label, top_r), the result is their weighted mean. From
-    `CellStats`, all rows of a cell count at the cell's mean score.
+    If the notion keeps classes or ranks apart (classwise, top_label, classwise_top_r, top_r), the result is their
+    weighted mean. From `CellStats`, all rows of a cell count at the cell's mean score.
 
     Parameters
     ----------
@@ -149,8 +149,8 @@ def kuiper_calibration_error(
     Acting on all rows with a score of at least t then gains at most this error less per row than acting above any other
     cutoff: whoever trusts the scores loses no more than this by not moving the cutoff.
 
-    If the notion keeps classes or ranks apart (classwise, top_label, top_r), the result is their weighted mean. From
-    `CellStats`, all rows of a cell count at the cell's mean score.
+    If the notion keeps classes or ranks apart (classwise, top_label, classwise_top_r, top_r), the result is their
+    weighted mean. From `CellStats`, all rows of a cell count at the cell's mean score.
 
     Parameters
     ----------

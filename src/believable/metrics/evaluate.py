@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from believable._check import THREE_ARRAYS
 from believable._types import Needs, Notion
 from believable.errors import ClippedWarning, InputError, UndefinedError
 from believable.metrics.table import METRICS, Metric, find_metric
@@ -148,8 +149,14 @@ def _is_long(source: Any) -> bool:
     return rows is not None and rows.scores.ndim == 2 and len(rows) > MAX_ROWS_PAIRED_UNASKED
 
 
-def _names(metrics: Iterable[str]) -> Iterable[str]:
-    return [metrics] if isinstance(metrics, str) else metrics
+def _names(metrics: Iterable[str]) -> list[str]:
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(
+                "{argument} must be names of metrics, got {got!r}", argument="metrics", got=name, hint=THREE_ARRAYS
+            )
+    return names
 
 
 def _sources(predictions: Any, actuals: Any, sample_weight: Any) -> list[Any]:

@@ -451,7 +451,7 @@ class Predictions:
 
     def n_pairs(self, view: View) -> int:
         """Return the number of pairs in a view, ignoring its threshold."""
-        return len(self) * {"classwise": self.n_classes, "top_r": view.r or 1}.get(view.notion, 1)
+        return len(self) * view.pairs_per_row
 
     def all_pairs(self, view: View) -> Pairs:
         """Return all pairs of a view at once."""
@@ -517,7 +517,7 @@ class Predictions:
         if view.notion == "within_top_r":
             together = np.minimum(ranked.sum(axis=1, dtype=np.float64), 1).astype(scores.dtype)
             return Pairs(together, hits.any(axis=1), weight, None)
-        stratum = np.tile(np.arange(r), len(scores))
+        stratum = columns.ravel() if view.notion == "classwise_top_r" else np.tile(np.arange(r), len(scores))
         return Pairs(ranked.ravel(), hits.ravel(), _repeat(weight, r), stratum)
 
 
