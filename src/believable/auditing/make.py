@@ -135,7 +135,7 @@ def audit(
         loaded, predictions = predictions, predictions.predictions
         clusters = loaded.clusters if clusters is None else clusters
         by = (dict(loaded.by) or None) if by is None else by
-        title, taken, pairs = title or loaded.title, taken or loaded.taken, pairs or loaded.pairs
+        title, taken = title or loaded.title, taken or loaded.taken
         dropped, notes = {**loaded.dropped, **(dropped or {})}, (*loaded.notes, *notes)
         after = loaded.scaled
     source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, by=by, pairs=pairs).remembering()
@@ -147,7 +147,7 @@ def audit(
         strategy=str(strategy),  # type: ignore[arg-type]
         notion=view.notion,
         pooled=view.pooled,
-        pairs=pairs,
+        pairs=source.are_pairs,
         level=level,
         random_state=seed,
     )

@@ -20,6 +20,7 @@ from believable.inference.interval import Interval, as_error, tails_of
 from believable.inference.inversion import NARROWEST_SHAPE_BANDWIDTH, Inverted, Tails, invert
 from believable.inference.question import Question, ask
 from believable.predictions import Predictions
+from believable.predictions.view import MIXED_PAIRS
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,8 @@ def _same_rows(a: Question, b: Question) -> tuple[Predictions, Predictions]:
     one, other = a.rows, b.rows
     if one is None or other is None:
         raise InputError("a paired comparison needs the rows of both models, not statistics of them")
+    if one.are_pairs != other.are_pairs:
+        raise InputError(MIXED_PAIRS)
     if len(one) != len(other) or not np.array_equal(one.labels, other.labels):
         raise InputError("the two sets of predictions are not for the same rows: their labels differ")
     weights = [np.ones(len(one)) if each.weights is None else each.weights for each in (one, other)]

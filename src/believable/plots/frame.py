@@ -65,8 +65,8 @@ class Gathered:
 
     @property
     def notion(self) -> str:
-        """Return which pairs of scores and outcomes these are."""
-        return self.stats.view.notion
+        """Return which pairs of scores and outcomes these are, and "confidence" for confidences in answers."""
+        return self.stats.view.about
 
     @property
     def n(self) -> int:

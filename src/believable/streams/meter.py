@@ -15,6 +15,7 @@ from believable._types import Kind, Notion, Spacing
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.metrics.evaluate import Evaluation, evaluate
 from believable.predictions import Predictions, View
+from believable.predictions.view import MIXED_PAIRS
 from believable.stats import Layout, RunningTotal, Summary
 from believable.stats.saved import field_of, open_saved
 from believable.streams.batch import BatchFormat, as_classes, refused
@@ -212,6 +213,7 @@ class CalibrationMeter:
             self._scores_waiting = self._rows_waiting = self._rows_counted = self._ignored = 0
             self._positive = False
             self._negative: Any = None
+            self._are_pairs: bool | None = None  # None before the first row
 
     # --- counting ---
 
@@ -231,6 +233,8 @@ class CalibrationMeter:
             counted = Summary.of(rows, layout)
         with self._lock:
             layout = self._settings.layout_for(rows, self._layout)
+            if self._are_pairs not in (None, rows.are_pairs):
+                raise refused(MIXED_PAIRS)
             self._negative = self._settings.format.same_negative(self._negative, negative)
             if counted is not None:
                 self._add(counted)
@@ -240,7 +244,7 @@ class CalibrationMeter:
                 self._scores_waiting += rows.scores.size
                 if self._scores_waiting >= _enough(layout):
                     self._fold()
-            self._layout = layout
+            self._layout, self._are_pairs = layout, rows.are_pairs
             self._ignored += ignored
             self._positive |= positive
 
@@ -290,9 +294,11 @@ class CalibrationMeter:
                     raise MergeError(
                         f"cannot merge statistics: {self._negative!r} counted as 0 in one, {negative!r} in the other"
                     )
+                if self._are_pairs not in (None, summary.are_pairs):
+                    raise MergeError(f"cannot merge statistics: {MIXED_PAIRS}")
                 self._fold()
                 self._add(summary)
-                self._layout = summary.layout
+                self._layout, self._are_pairs = summary.layout, summary.are_pairs
             self._ignored += ignored
             self._positive |= positive
             self._negative = negative if self._negative is None else self._negative
@@ -379,6 +385,7 @@ class CalibrationMeter:
                 raise SchemaError(f"the saved meter is damaged: {error}") from error
         with self._lock:
             self._layout, self._total, self._waiting = other._layout, other._total, []
+            self._are_pairs = other._are_pairs
             self._rows_counted, self._scores_waiting, self._rows_waiting = other._rows_counted, 0, 0
             self._ignored, self._positive, self._negative = ignored, bool(positive), negative
 

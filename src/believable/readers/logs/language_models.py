@@ -267,7 +267,7 @@ def load_stated(
         counts = ", ".join(f"{n:,} {reason}" for reason, n in dropped.items())
         raise InputError(f"{path}: no answer has both a confidence and a mark ({counts})")
     return Loaded(
-        predictions=Predictions(np.array(p), np.array(y)),
+        predictions=Predictions(np.array(p), np.array(y), pairs=True),
         title=path.name,
         taken=f"confidences {names[0]}, marks {names[1]}"
         + ("" if cluster is None else f", clusters by {cluster}")
@@ -276,7 +276,6 @@ def load_stated(
         by={name: _subgroups(path, name, column) for name, column in columns.items()},
         dropped=dict(dropped),
         notes=(*_notes(len(p), in_words, dropped, questions), *_of_another_scale(odd, in_words, percent)),
-        pairs=True,
         rows=np.array(rows) if dropped else None,
     )
 

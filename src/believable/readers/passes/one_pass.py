@@ -20,6 +20,7 @@ from believable.errors import LOOK_LIKE_CLASSES, Hint, InputError
 from believable.readers.columns import (
     Columns,
     ColumnsAsked,
+    are_pairs,
     calibrated_too,
     choose_columns,
     columns_among,
@@ -49,6 +50,7 @@ class PassSettings:
     percent: bool = False
     pos_label: Any = None
     neg_label: Any = None
+    pairs: bool | None = None
     classes: Sequence[Any] | None = None
     drop_missing: bool = False
     notions: Sequence[Notion] | None = None
@@ -217,6 +219,7 @@ def summarize_files(
     percent: bool = False,
     pos_label: Any = None,
     neg_label: Any = None,
+    pairs: bool | None = None,
     classes: Sequence[Any] | None = None,
     drop_missing: bool = False,
     notions: Sequence[Notion] | None = None,
@@ -236,7 +239,7 @@ def summarize_files(
     path : path, or a list of paths
         A Parquet file; a folder, for all .parquet files in it and below, except those whose name or folder begins with
         _ or a dot; or a pattern such as `"data/2026-*.parquet"`. Folders called country=DE make a column country.
-    prob, prob_prefix, label, weight, from_logits, percent, pos_label, neg_label
+    prob, prob_prefix, label, weight, from_logits, percent, pos_label, neg_label, pairs
         As in `read_predictions`. All files must have these columns, and scores of the same type.
     by : str or sequence of str
         Columns of subgroups. The subgroups are chosen from about a million rows spread evenly over all files: each of
@@ -285,6 +288,7 @@ def summarize_files(
         percent=percent,
         pos_label=pos_label,
         neg_label=neg_label,
+        pairs=pairs,
         classes=classes,
         drop_missing=drop_missing,
         notions=notions,
@@ -316,6 +320,8 @@ def pass_over(
         say(sentence)
     state = run(parts, counting, rules, state, kept, settings, say)
     summary = _checked(state, parts, counting)
+    with _said_of(parts):
+        summary = summary.as_pairs() if are_pairs(columns, summary.kind, settings.pairs) else summary
     notes = [
         *_notes(parts, summary, counting),
         *said_of_levels,
@@ -405,7 +411,7 @@ def _notes(parts: Parts, summary: Summary, counting: CountSettings) -> list[str]
         events = int(summary.cells[0].ny.sum())
         if events in (0, summary.n):
             notes.append(f"every outcome in column {columns.label} is the same, {events // summary.n}")
-        if summary.n > 1 and set(summary.cells[0].index.tolist()) <= {0, len(grid) - 1}:
+        if not summary.are_pairs and summary.n > 1 and set(summary.cells[0].index.tolist()) <= {0, len(grid) - 1}:
             notes.append(f"every score in column {columns.prob[0]} is 0 or 1: {LOOK_LIKE_CLASSES}")
     if (repeating := _clusters(parts, columns)) is not None:
         notes.append(
