@@ -182,7 +182,7 @@ def _looks(groups: ScoreGroups, excess: Float64s, covariance: Array) -> tuple[Fl
     bins = _bins(groups)
     summed = np.abs(np.add.reduceat(excess, bins, axis=1))
     error = np.sqrt(np.add.reduceat(np.add.reduceat(covariance, bins, axis=0), bins, axis=1).diagonal())
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         worst = np.where(error > 0, summed / error, np.where(summed > 1e-9, np.inf, 0))
         units = np.array([1.0, cox[0] / weight.max(), 1.0, 1.0, error[worst[0].argmax()]]) / groups.w.sum()
     return np.stack([np.abs(line[:, 0]), cox, kuiper, summed.sum(axis=1), worst.max(axis=1)]), units
