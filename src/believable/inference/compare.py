@@ -22,6 +22,8 @@ from believable.inference.question import Question, ask
 from believable.predictions import Predictions
 from believable.predictions.view import MIXED_PAIRS
 
+MAX_SQUARED = 1e100  # larger values are divided by the largest, so that sums of weighted squares stay finite
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -307,6 +309,10 @@ def mean_of_rows(values: Float64s, weights: Float64s | None, cluster: Ints | Non
     the mean is divided by the share of the weight without it. Mean and error are infinite if a value is.
     """
     w = np.ones(len(values)) if weights is None else weights
+    largest = float(np.max(np.abs(values)))
+    if MAX_SQUARED < largest < math.inf:  # such as the log loss of a logit of 1e300, whose square is infinite
+        mean, error, df = mean_of_rows(values / largest, weights, cluster)
+        return mean * largest, error * largest, df
     mean = float(np.average(values, weights=w))
     if not math.isfinite(mean):
         return mean, math.inf, 1

@@ -499,6 +499,7 @@ def _skewness_of_mean(values: Float64s, mean: float, problem: RowsInFolds) -> fl
     off = w * (values - mean) / w.sum()
     if problem.cluster is not None:
         off = np.bincount(problem.cluster, off)
+    off = off / (np.max(np.abs(off)) or 1.0)  # which changes nothing, but cubes of huge losses overflow
     spread = float(off @ off)
     return float(np.sum(off**3) / spread**1.5) if spread > 0 else 0.0
 
