@@ -33,8 +33,10 @@ OF_ONE_EVENT = {
     "score": "log_loss",
     "thresholds": [0.2, 0.5],
     "targets": None,
+    "prob": P,
+    "labels": Y,
 }
-OF_CLASSES = OF_ONE_EVENT | {"predictions": M, "actuals": C}
+OF_CLASSES = OF_ONE_EVENT | {"predictions": M, "actuals": C, "prob": M, "labels": C}
 NEEDS_CLASSES = {
     *("static_calibration_error", "thresholded_adaptive_calibration_error", "top_label_calibration_error"),
     *("top_r_calibration_error", "classwise_ece", "marginal_calibration_error", "plot_classwise_reliability"),
@@ -46,7 +48,15 @@ LEFT_OUT = {
     *("average_predictions", "combine_intervals", "metric_bars", "is_lm_samples", "judge", "choose_columns"),
     *("load", "load_run", "load_samples", "load_stated", "load_summary", "load_demo", "read_predictions", "read_qrels"),
     *("read_run", "read_table", "read_lm_eval", "load_lm_eval", "summarize", "summarize_files", "write_beside"),
-    *("rows_needed", "expected_precision", "backend", "calibration_index", "reliability_diagram", "column_names"),
+    *(
+        "rows_needed",
+        "expected_precision",
+        "backend",
+        "calibration_index",
+        "binned_curve",
+        "reliability_diagram",
+        "column_names",
+    ),
 }
 
 
@@ -87,8 +97,14 @@ def _calls() -> dict[str, Call]:
         suits = OF_CLASSES if name in NEEDS_CLASSES else OF_ONE_EVENT
         first = list(names)[:1]
         required = {one for one, each in names.items() if each.default is inspect.Parameter.empty}
-        given = {one: suits[one] for one in names if one in suits and (one in required or one in ("actuals", *first))}
+        given = {
+            one: suits[one]
+            for one in names
+            if one in suits and (one in required or one in ("actuals", "labels", *first))
+        }
         calls[name] = Call(function, given)
+    for name in ("subgroups", "plot_subgroup_forest"):
+        calls[name].given["by"] = Y
     calls["plot_risk_coverage"].given["n_resamples"] = 100
     calls["plot_cascade"].given.update(cost_fast=0.1, cost_slow=0.2)
     calls["risk_aware_rank"].given["variance"] = P

@@ -73,6 +73,8 @@ def GCE(
     thresholding : float
         Use only entries above it; 0 uses all, including zeros.
     """
+    _check.flag(class_conditional, "class_conditional")
+    _check.flag(adaptive_bins, "adaptive_bins")
     predictions = as_predictions(prob, labels)
     notion, r = _notion(predictions, top_k_classes)
     return expected_calibration_error(
@@ -88,14 +90,14 @@ def GCE(
 
 
 def _norm(norm: Any) -> Any:
-    is_infinite = norm == "inf" if isinstance(norm, str) else isinstance(norm, float) and norm == float("inf")
+    is_infinite = isinstance(norm, (str, float)) and norm in ("inf", float("inf"))
     return "max" if is_infinite else norm
 
 
 def _notion(predictions: Predictions, top: int | Literal["all"]) -> tuple[Any, int | None]:
     if predictions.kind == "binary":
         return "binary", None
-    if top == "all" or predictions.kind == "multilabel":
+    if (isinstance(top, str) and top == "all") or predictions.kind == "multilabel":
         return "classwise", None
     if isinstance(top, str):
         raise InputError("{argument} must be a number or 'all', got {got!r}", argument="top_k_classes", got=top)

@@ -139,9 +139,12 @@ def audit(
         dropped, notes = {**loaded.dropped, **(dropped or {})}, (*loaded.notes, *notes)
         after = loaded.scaled
     source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, by=by, pairs=pairs).remembering()
+    _check.flag(fix, "fix")
+    _check.flag(progress, "progress", or_none=True)
     compared = None if compare_with is None else source.beside(compare_with, actuals, sample_weight)
     seed = random_state if isinstance(random_state, int) else int(generator(random_state).integers(2**31))
-    view = source.view(notion, pooled=(notion or source.default_notion) in NOTIONS_POOLED_IN_HEADLINE)
+    judged = source.view(notion, pooled=False).notion
+    view = source.view(judged, pooled=judged in NOTIONS_POOLED_IN_HEADLINE)
     settings = AuditSettings(
         n_bins=_check.positive_integer(n_bins, "n_bins"),
         strategy=str(strategy),  # type: ignore[arg-type]

@@ -207,7 +207,7 @@ def source_of_audit(
     """Check the data of an audit: rows with their clusters and subgroups, or a summary with suitable cells."""
     if isinstance(predictions, Summary):
         refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
-        _check.choice(pairs, (True, False), "pairs")
+        _check.flag(pairs, "pairs")
         predictions = predictions.as_pairs() if pairs else predictions
         _check_cells(predictions)
         if not predictions.are_pairs:

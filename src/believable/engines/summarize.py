@@ -124,7 +124,7 @@ def summarize(
     array([1, 2])
     """
     _check.choice(on_invalid, ("error", "drop"), "on_invalid")
-    _check.choice(pairs, (True, False), "pairs")
+    _check.flag(pairs, "pairs")
     opened = Frame.of(frame, python_workers)
     by = (by,) if isinstance(by, str) else tuple(by)
     asked = _Asked(prob, label, weight, by, bool(from_logits), pos_label, neg_label, classes)

@@ -77,7 +77,7 @@ def hosmer_lemeshow(
     from scipy.special import chdtrc
 
     n_groups = _check.positive_integer(n_groups, "n_groups")
-    _check.choice(in_sample, (True, False), "in_sample")
+    _check.flag(in_sample, "in_sample")
     _check.choice(groups, ("quantile", "type7"), "groups")
     if sample_weight is not None:
         raise InputError(TAKES_NO_WEIGHTS)

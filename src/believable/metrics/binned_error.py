@@ -16,7 +16,7 @@ from believable.stats.source import Source, as_number, not_empty, rows_in
 
 def binned_error(stats: BinStats, norm: Norm = 1) -> float:
     """Return (sum_c W_c/T |acc_c - conf_c|^p)^(1/p) over the non-empty bins c; the largest gap for norm="max"."""
-    power = None if norm == "max" else check_norm(norm)
+    power = check_norm(norm)
     not_empty(stats)
     if power == 1:
         error = np.abs(stats.wy - stats.wp).sum(axis=-1) / stats.w.sum(axis=-1)
@@ -32,9 +32,11 @@ def binned_error(stats: BinStats, norm: Norm = 1) -> float:
     return value
 
 
-def check_norm(norm: Any) -> float:
-    """Return the norm, checked to be a number of at least 1."""
-    if isinstance(norm, str):
+def check_norm(norm: Any) -> float | None:
+    """Return the norm, checked to be a number of at least 1; None for "max"."""
+    if isinstance(norm, str) and norm == "max":
+        return None
+    if not isinstance(norm, (int, float, np.integer, np.floating)):
         raise InputError("{argument} must be a number of at least 1 or 'max', got {got!r}", argument="norm", got=norm)
     return _check.number(norm, "norm", 1)
 
@@ -84,7 +86,7 @@ def conventional_error(
     if strategy == "quantile" and convention in ("torchmetrics", "relplot"):
         raise InputError("{convention=} supports uniform bins only", convention=convention, argument="convention")
     if convention == "netcal" and rows.kind == "multiclass" and rows.n_classes == 2:
-        notion = notion or "binary"  # netcal takes two columns as P(y = 1)
+        notion = "binary" if notion is None else notion  # netcal takes two columns as P(y = 1)
     view = rows.view(notion)
     if view.n_strata > 1:
         raise InputError(
@@ -100,9 +102,9 @@ def conventional_error(
 
     n, conf, acc = _RULES[convention](score, outcome, weight, n_bins, strategy)
     gap = np.where(n > 0, np.abs(acc - conf), 0)
-    if norm == "max":
-        return float(gap.max())
     power = check_norm(norm)
+    if power is None:
+        return float(gap.max())
     return float((n / n.sum() @ gap**power) ** (1 / power))
 
 

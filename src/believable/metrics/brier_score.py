@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from believable import _check
 from believable.metrics._sums import score_sums
 from believable.metrics.table import SumFacts, metric
 from believable.stats import ScoreSums
@@ -68,4 +69,5 @@ def brier_score(
     >>> round(brier_score([[0.9, 0.1], [0.2, 0.8]], [0, 1]), 12)
     0.05
     """
+    _check.flag(scale_by_half, "scale_by_half")
     return _mean_square(score_sums(predictions, actuals, sample_weight), scale_by_half)

@@ -303,8 +303,8 @@ def plot_reliability_diagram(
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['Each of 2 folds', 'Perfect calibration', 'All folds, 95 % interval']
     """
-    _check.choice(show_histogram, (True, False), "show_histogram")
-    _check.choice(pairs, (True, False), "pairs")
+    _check.flag(show_histogram, "show_histogram")
+    _check.flag(pairs, "pairs")
     asked = BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges)
 
     def compute(source: Source, end: float | None) -> Reliability:

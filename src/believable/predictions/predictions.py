@@ -21,6 +21,8 @@ from believable.predictions.view import PAIRS_ARE_1D, Pairs, View
 
 COLUMNS_AT_ONCE, ROWS_AT_ONCE = 1 << 22, 1 << 15  # entries copied at once; entries of a block of rows, to fit the cache
 
+FLAGS = ("from_logits", "soft_labels", "multilabel", "pairs")
+
 Counted = TypeVar("Counted", _kernels.Moments, _kernels.PassSums, _kernels.MatrixSums)
 Remembered = TypeVar("Remembered")
 
@@ -165,7 +167,8 @@ class Predictions:
         With `look=False`, the values of plain arrays are not checked until they are first read.
         """
         from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label, pairs = meaning
-        _check.choice(pairs, (True, False), "pairs")
+        for name, given_flag in zip(FLAGS, (from_logits, soft_labels, multilabel, pairs), strict=True):
+            _check.flag(given_flag, name)
         index = _check.same_index(predictions=predictions, actuals=actuals, sample_weight=sample_weight)
         object.__setattr__(self, "given_index", index)
         scores = _check.numeric(predictions, "predictions")
@@ -559,7 +562,7 @@ def as_predictions(
 
     With `pairs`, they are (confidence, correct) pairs.
     """
-    _check.choice(pairs, (True, False), "pairs")
+    _check.flag(pairs, "pairs")
     if not isinstance(predictions, Predictions):
         if type(predictions).__module__.startswith("believable.stats"):
             raise InputError(f"this function needs the rows of predictions, not a {type(predictions).__name__}")

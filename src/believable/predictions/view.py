@@ -91,11 +91,11 @@ class View:
         if self.threshold is not None:
             object.__setattr__(self, "threshold", _check.number(self.threshold, "threshold", 0, 1))
         # With one stratum there is nothing to pool.
-        object.__setattr__(self, "pooled", bool(self.pooled) and self.notion in KEPT_APART)
+        object.__setattr__(self, "pooled", _check.flag(self.pooled, "pooled") and self.notion in KEPT_APART)
         if self.stratum is not None:
             _check.positive_integer(self.stratum, "stratum", 0, self.n_classes - 1)
-        _check.choice(self.multilabel, (True, False), "multilabel")
-        _check.choice(self.are_pairs, (True, False), "are_pairs")
+        _check.flag(self.multilabel, "multilabel")
+        _check.flag(self.are_pairs, "are_pairs")
         if self.are_pairs and self.notion != "binary":
             raise InputError(
                 "(confidence, correct) pairs are 1-D scores: they have {notion='binary'}, not {got!r}",

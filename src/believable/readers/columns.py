@@ -278,7 +278,7 @@ def known_scores(names: Sequence[str], logits: bool) -> tuple[str, ...]:
 
 def are_pairs(columns: Columns, kind: Kind, asked: bool | None) -> bool:
     """Return whether scores are confidences in answers: as asked, or by the name of the column of labels."""
-    _check.choice(asked, (None, True, False), "pairs")
+    _check.flag(asked, "pairs", or_none=True)
     if asked is None:
         return kind == "binary" and plain_name(columns.label) in ANSWER_LABELS
     return asked

@@ -578,7 +578,7 @@ def check_errors(errors: Any) -> tuple[str, ...]:
 
 def check_score(score: Any) -> Score:
     """Return the name of a proper score, or raise."""
-    if score in ERRORS:
+    if isinstance(score, str) and score in ERRORS:
         raise InputError(
             "{score=} is not a proper score: always predicting the base rate makes it 0; choose 'log_loss' or "
             "'brier' (ECE and smECE are shown beside them)",

@@ -152,6 +152,7 @@ class DriftAlarm:
         self.alpha = _check.level(alpha, "alpha")
         self.tolerance = _check.number(tolerance, "tolerance", 0, 1)
         self.n_bins = _check.positive_integer(n_bins, "n_bins", 1, 1000)
+        _check.notion(notion)
         self.notion = notion
         self._view: View | None = None
         self._reference: CellStats | None = None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
 from types import NoneType
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, Self, final, get_args
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from believable.metrics.evaluate import Evaluation, evaluate
 from believable.predictions import Predictions, View
 from believable.predictions.view import MIXED_PAIRS
 from believable.stats import Layout, RunningTotal, Summary
+from believable.stats.layout import check_spacing
 from believable.stats.saved import field_of, open_saved
 from believable.streams.batch import BatchFormat, as_classes, refused
 
@@ -56,12 +57,18 @@ class MeterSettings:
     ) -> MeterSettings:
         """Check the settings as far as possible before the first batch."""
         n_classes = None if n_classes is None else _check.positive_integer(n_classes, "n_classes", 2)
-        if notions is not None and (isinstance(notions, (str, View)) or not isinstance(notions, Iterable)):
+        of_none = isinstance(notions, Sized) and not len(notions)
+        if notions is not None and (isinstance(notions, (str, View)) or not isinstance(notions, Iterable) or of_none):
             raise InputError("{argument} must be a list of notions, got {got!r}", argument="notions", got=notions)
+        notions = None if notions is None else tuple(notions)
+        for one in notions or ():
+            if not isinstance(one, View):
+                _check.choice(one, get_args(Notion), "notions")
+        check_spacing(spacing)
         settings = cls(
             n_classes,
             format,
-            None if notions is None else tuple(notions),
+            notions,
             cells,
             spacing if spacing is None or isinstance(spacing, str) else tuple(spacing),
         )
