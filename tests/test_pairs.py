@@ -229,3 +229,21 @@ def test_passes_and_engines_say_what_they_count(tmp_path):
     assert summarize(frame, **names, bins=5, pairs=True).view.are_pairs
     with pytest.raises(InputError, match="pairs=True is for 1-D scores"):
         summarize(frame.with_columns(p_0=0.5, p_1=0.5), prob="p_", label="correct", pairs=True)
+
+
+def test_checkpoints_hold_what_was_counted(tmp_path):
+    """As loaded, and as a pass with another request finds them; those of earlier versions count events."""
+    import polars
+
+    from believable.readers import load_summary, summarize_files
+
+    path, kept = tmp_path / "answers.parquet", tmp_path / "state.cells"
+    polars.DataFrame({"confidence": STATED, "correct": RIGHT}).write_parquet(path)
+    summarize_files(path, checkpoint=kept)
+    assert load_summary(kept).are_pairs
+    assert summarize_files(path, checkpoint=kept).are_pairs
+    with pytest.raises(InputError, match=r"belongs to a pass with pairs=None, but now it is False"):
+        summarize_files(path, checkpoint=kept, pairs=False)
+    earlier = tmp_path / "earlier.cells"
+    summarize_files(path, checkpoint=earlier, pairs=False)
+    assert not load_summary(earlier).are_pairs

@@ -13,6 +13,7 @@ from believable._types import Float64s, Notion
 from believable.binning import Edges, Grid
 from believable.errors import InputError, MergeError, SchemaError
 from believable.predictions import View, as_predictions
+from believable.predictions.view import MIXED_PAIRS
 from believable.stats import CellStats
 from believable.stats.readable import Readable
 from believable.stats.saved import field_of, float_list, number_in, open_saved

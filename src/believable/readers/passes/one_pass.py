@@ -75,6 +75,7 @@ class PassSettings:
             drop_missing=self.drop_missing,
             cells=self.cells,
             notions=None if self.notions is None else tuple(self.notions),
+            pairs=self.pairs,
         )
 
 
@@ -316,12 +317,12 @@ def pass_over(
     if settings.checkpoint is not None:
         kept = Checkpoint.of(settings.checkpoint, parts, _question(counting, rules))
     state, said = (State(), []) if kept is None else kept.resume()
+    if state.summary is not None and are_pairs(columns, state.summary.kind, settings.pairs):
+        state = replace(state, summary=state.summary.as_pairs())  # earlier versions did not count them as such
     for sentence in said:
         say(sentence)
     state = run(parts, counting, rules, state, kept, settings, say)
     summary = _checked(state, parts, counting)
-    with _said_of(parts):
-        summary = summary.as_pairs() if are_pairs(columns, summary.kind, settings.pairs) else summary
     notes = [
         *_notes(parts, summary, counting),
         *said_of_levels,
@@ -372,7 +373,7 @@ def _question(counting: CountSettings, rules: dict[str, LevelRule]) -> dict[str,
         "levels": [(rule.names, rule.cuts) for rule in rules.values()],
         **{name: getattr(means, name) for name in Interpretation.__slots__ if name != "neg_label"},
         **({} if means.neg_label is None else {"neg_label": means.neg_label}),  # older checkpoints do not have it
-        **{name: getattr(counting, name) for name in ("drop_missing", "cells", "notions")},
+        **{name: getattr(counting, name) for name in ("drop_missing", "cells", "notions", "pairs")},
     }
 
 
