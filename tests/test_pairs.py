@@ -14,7 +14,7 @@ from believable.errors import InputError, MergeError, SchemaError
 from believable.plots import plot_confidence_histogram, plot_reliability_diagram, plot_risk_coverage
 from believable.readers import Loaded, load, read_predictions
 from believable.stats import BinStats, CellStats
-from believable.streams import CalibrationMeter
+from believable.streams import CalibrationMeter, DriftAlarm
 
 # 400 stated confidences, 70 % of the answers wrong; most confidences are below one half.
 STATED = np.tile([0.1, 0.2, 0.3, 0.4, 0.45, 0.55, 0.6, 0.7, 0.8, 1.0], 40)
@@ -247,3 +247,13 @@ def test_checkpoints_hold_what_was_counted(tmp_path):
     earlier = tmp_path / "earlier.cells"
     summarize_files(path, checkpoint=earlier, pairs=False)
     assert not load_summary(earlier).are_pairs
+
+
+def test_alarms_watch_one_of_the_two():
+    """A batch of the other kind is refused, with the sentence that meters use."""
+    alarm = DriftAlarm()
+    alarm.update(PAIRS)
+    with pytest.raises(MergeError, match="for all of them, or for none"):
+        alarm.update(STATED, RIGHT)
+    with pytest.raises(MergeError, match="for all of them, or for none"):
+        DriftAlarm(reference=Predictions(STATED, RIGHT)).update(PAIRS)

@@ -241,6 +241,9 @@ class DriftAlarm:
             )
         if self.notion is not None and view.notion != self.notion:
             raise InputError(f"the alarm watches {self.notion}, but this batch has {view.notion}")
+        for before in (self._view, None if self._reference is None else self._reference.view):
+            if before is not None and before.are_pairs != view.are_pairs:
+                raise MergeError(MIXED_PAIRS)
         if self._view is not None and view != self._view:
             raise MergeError(f"the alarm watches {self._view}, but this batch has {view}")
         if self._reference is not None and view != self._reference.view:
