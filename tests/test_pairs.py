@@ -257,3 +257,12 @@ def test_alarms_watch_one_of_the_two():
         alarm.update(STATED, RIGHT)
     with pytest.raises(MergeError, match="for all of them, or for none"):
         DriftAlarm(reference=Predictions(STATED, RIGHT)).update(PAIRS)
+
+
+def test_numpys_true_is_true(tmp_path):
+    """It is kept as Python's, so that it can be saved."""
+    rows = Predictions(STATED, RIGHT, pairs=np.True_)
+    assert rows.are_pairs is True
+    Summary.of(rows).save(tmp_path / "answers.summary")
+    assert Summary.load(tmp_path / "answers.summary").are_pairs is True
+    assert View("classwise", 3, multilabel=np.True_).multilabel is True

@@ -261,7 +261,7 @@ class Predictions:
         keep("kind", kind)
         keep("classes", classes)
         keep("borrowed", True)
-        keep("are_pairs", pairs)
+        keep("are_pairs", bool(pairs))
 
     @property
     def scores(self) -> Floats:

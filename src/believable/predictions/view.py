@@ -94,8 +94,8 @@ class View:
         object.__setattr__(self, "pooled", _check.flag(self.pooled, "pooled") and self.notion in KEPT_APART)
         if self.stratum is not None:
             _check.positive_integer(self.stratum, "stratum", 0, self.n_classes - 1)
-        _check.flag(self.multilabel, "multilabel")
-        _check.flag(self.are_pairs, "are_pairs")
+        for name in ("multilabel", "are_pairs"):
+            object.__setattr__(self, name, _check.flag(getattr(self, name), name))
         if self.are_pairs and self.notion != "binary":
             raise InputError(
                 "(confidence, correct) pairs are 1-D scores: they have {notion='binary'}, not {got!r}",
