@@ -31,6 +31,7 @@ def arguments(kind):
             if (
                 (kind == "flag" and "bool" in annotation)
                 or (kind == "word" and any(word in annotation for word in WORDS) and "Callable" not in annotation)
+                or (kind == "number" and annotation in ("float", "float | None"))
                 or (kind == "count" and annotation in ("int", "int | None", "Any") and _is_count(each))
             ):
                 found.append((name, each.name))
@@ -75,6 +76,13 @@ def test_words_are_one_of_those_known(name, argument):
         said = refused(name, argument, value)
         assert argument.removesuffix("s") in said
         assert "truth value" not in said
+
+
+@pytest.mark.parametrize(("name", "argument"), arguments("number"))
+def test_numbers_are_numbers(name, argument):
+    """Not several of them, nor a missing one, nor text."""
+    for value in [*unclear_values(), "0.5", np.nan]:
+        assert argument in refused(name, argument, value)
 
 
 @pytest.mark.parametrize(("name", "argument"), arguments("count"))
