@@ -15,7 +15,7 @@ WORDS = ("Literal", "Strategy", "Notion", "Style", "Rule", "Score", "Input", "Sp
 NOT_WORDS = ("classes", "by", "cells", "dropped")
 # Larger counts make sense here and take no memory: powers, rows, times, and what is cut to what there is.
 ANY_COUNT = {
-    *("norm", "every", "windows", "wait", "history", "n_classes", "max_classes", "n_columns", "max_groups", "r"),
+    *("norm", "every", "windows", "wait", "history", "max_classes", "n_columns", "max_groups", "r"),
     "random_state",
 }
 

@@ -95,7 +95,14 @@ def flag(value: Any, name: str, *, or_none: bool = False) -> bool:
 
 
 # The largest counts that make sense, so that a slip of the pen asks for no terabytes; others are at most 2^53.
-MAX_COUNTS = {"cv": 1_000_000, "n_bins": 1_000_000, "n_groups": 1_000_000, "n_resamples": 1_000_000}
+MAX_COUNTS = {
+    "cv": 1_000_000,
+    "n_bins": 1_000_000,
+    "n_classes": 10_000_000,
+    "n_groups": 1_000_000,
+    "n_resamples": 1_000_000,
+    "samples": 1_000_000,
+}
 LARGEST_COUNT = 2**53  # larger integers are no longer exact in double precision
 
 
