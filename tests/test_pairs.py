@@ -79,6 +79,8 @@ def test_a_cascade_counts_what_the_fast_model_gets_wrong():
     assert found.route([0.05, found.cut, 1.0]).tolist() == [True, True, False]
     with pytest.raises(InputError, match="for all of them, or for none"):
         found.route(Predictions([0.2], [1]))
+    with pytest.raises(InputError, match="pairs=True is for 1-D scores"):
+        found.route([[0.2, 0.8]])
 
 
 def test_the_slow_model_of_a_cascade_is_right_or_wrong():

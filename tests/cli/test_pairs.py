@@ -51,6 +51,8 @@ def test_saved_summaries_keep_it_and_can_be_told(run, files):
     Summary.of(Predictions(STATED, RIGHT)).save(files / "old.summary")
     assert "right 30 %" not in run("audit", files / "old.summary", "--no-fix").output
     assert "right 30 %" in run("audit", files / "old.summary", "--no-fix", "--pairs").output
+    refused = run("audit", files / "one.summary", "--no-fix", "--no-pairs")
+    assert (refused.exit_code, "count them again" in refused.output) == (2, True)
     mixed = run("audit", files / "old.summary", files / "one.summary", "--no-fix")
     assert mixed.exit_code == 2
     assert "pairs" in mixed.output

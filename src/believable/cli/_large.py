@@ -120,6 +120,10 @@ def _saved(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
     if len({file.resolve() for file in files}) < len(files):
         raise InputError("a saved summary is named twice, so its rows would count twice: name each once")
     summaries = [load_summary(file) for file in files]
+    if asked.get("pairs") is False and any(one.are_pairs for one in summaries):
+        raise InputError(
+            "--no-pairs is for rows, but these were counted as (confidence, correct) pairs: count them again"
+        )
     summary = reduce(add, [one.as_pairs() for one in summaries] if asked.get("pairs") else summaries)
     _refuse_other_levels(summaries)
     cells = summary.cells[0].grid.n_cells

@@ -26,7 +26,7 @@ from believable.inference.clusters import cluster_of_rows
 from believable.inference.compare import mean_of_rows
 from believable.inference.interval import Interval
 from believable.predictions import Predictions, as_predictions
-from believable.predictions.view import MIXED_PAIRS
+from believable.predictions.view import MIXED_PAIRS, PAIRS_ARE_1D
 
 MAX_COST = 1e100  # the highest cost allowed, so that sums over rows stay finite
 
@@ -113,6 +113,8 @@ class Cascade:
         scores = checked_scores(predictions)
         if isinstance(predictions, Predictions) and predictions.are_pairs != self.are_pairs:
             raise InputError(MIXED_PAIRS)
+        if self.are_pairs and scores.ndim == 2:
+            raise InputError(PAIRS_ARE_1D, argument="pairs")
         sure = confidence(scores, self.are_pairs)
         cut = np.asarray(self.cut, sure.dtype)  # rounded to the type of the scores, as bin edges are
         if not self.are_pairs and (scores.ndim == 1 or scores.shape[1] == 2):

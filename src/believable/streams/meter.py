@@ -404,7 +404,7 @@ class CalibrationMeter:
             return state | {"_waiting": [], "_total": RunningTotal(self._total.value)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update({"_are_pairs": None} | state)  # pickles of earlier versions do not say
         self._lock = threading.Lock()
 
     # --- internals; the lock is held while state is read or written ---

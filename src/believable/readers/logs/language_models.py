@@ -20,7 +20,7 @@ from believable._check import renamed
 from believable._types import Array
 from believable.errors import Hint, InputError, Sentence
 from believable.predictions import Predictions
-from believable.readers.columns import listed, plain_name
+from believable.readers.columns import ANSWER_LABELS, listed, plain_name
 from believable.readers.load import Loaded
 from believable.readers.logs.lm_eval import Normalise, load_lm_eval
 from believable.readers.logs.records import Record, records
@@ -36,7 +36,7 @@ CONFIDENCE_NAMES = (
     ("p", "prob", "proba", "probability", "p_correct", "p_true", "score"),
 )
 CORRECT_NAMES = (
-    ("correct", "is_correct", "was_correct", "correctness", "right", "is_right"),
+    (*ANSWER_LABELS, "right"),
     ("exact_match", "acc", "accuracy", "em"),
     ("label", "y"),
 )
