@@ -6,17 +6,18 @@ is wrong, in which row, and what to do. Nothing is repaired silently, and no arr
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, get_args
 
 import numpy as np
 
 from believable import _kernels
 from believable._arrays import as_numpy
-from believable._types import Array, Floats, Ints
+from believable._types import Array, Floats, Ints, Notion
 from believable.errors import LOOK_LIKE_CLASSES, Hint, InputError, Row, Sentence
 
 P = ParamSpec("P")
@@ -77,11 +78,70 @@ def choice(value: Any, allowed: Iterable[Any], name: str) -> None:
         raise InputError("{argument} must be one of {known}, got {got!r}", argument=name, known=known, got=value)
 
 
+def notion(value: Any) -> None:
+    """Raise unless the value is a notion of calibration, or None."""
+    if value is not None:
+        choice(value, get_args(Notion), "notion")
+
+
+def flag(value: Any, name: str, *, or_none: bool = False) -> bool:
+    """Return the value if it is True or False, also NumPy's; a text, a number or an array may mean anything.
+
+    With `or_none`, None is allowed too, and False.
+    """
+    if not (isinstance(value, (bool, np.bool_)) or (or_none and value is None)):
+        known = "True, False or None" if or_none else "True or False"
+        raise InputError("{argument} must be {known}, got {got!r}", argument=name, known=known, got=value)
+    return bool(value)
+
+
+# The largest counts that make sense, so that a slip of the pen asks for no terabytes; others are at most 2^53.
+MAX_COUNTS = {
+    "cv": 1_000_000,
+    "n_bins": 1_000_000,
+    "n_classes": 10_000_000,
+    "n_groups": 1_000_000,
+    "n_resamples": 1_000_000,
+    "samples": 1_000_000,
+}
+LARGEST_COUNT = 2**53  # larger integers are no longer exact in double precision
+
+
+def takes(function: Callable[..., Any], name: str, parameters: str, options: Iterable[str] = ()) -> None:
+    """Raise unless a function can be called with these positional parameters, such as "scores, labels", and options.
+
+    A function that does not say what it takes, as many of C do not, is given the benefit of the doubt.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    given = dict.fromkeys(options)
+    try:
+        signature.bind(*parameters.split(", "), **given)
+    except TypeError as error:
+        called = ", ".join([parameters, *(f"{one}=..." for one in given)])
+        raise InputError(
+            "{argument} must be a function that can be called as {argument}({called}), but {got}{signature} cannot: "
+            "{why}",
+            argument=name,
+            called=called,
+            got=getattr(function, "__name__", type(function).__name__),
+            signature=signature,
+            why=error,
+        ) from None
+
+
 def positive_integer(value: Any, name: str, low: int = 1, high: int | None = None) -> int:
-    """Return the value if it is an integer from `low` to `high`; NumPy integers are accepted, booleans are not."""
+    """Return the value if it is an integer from `low` to `high`; NumPy integers are accepted, booleans are not.
+
+    Without `high`, the largest is that of `MAX_COUNTS`.
+    """
     is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
-    if not is_integer or value < low or (high is not None and value > high):
-        span = f"at least {low}" if high is None else f"from {low} to {high}"
+    most = MAX_COUNTS.get(name, LARGEST_COUNT) if high is None else high
+    if not is_integer or value < low or value > most:
+        span = f"from {low} to {high}" if high is not None else f"at least {low}"
+        span = f"at most {most:,}" if high is None and is_integer and value > most else span
         refuse_array(value, name)
         raise InputError("{argument} must be an integer {span}, got {got!r}", argument=name, span=span, got=value)
     return int(value)

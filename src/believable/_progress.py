@@ -8,12 +8,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from believable import _check
+
 T = TypeVar("T")
+
+
+def _is_shown(asked: bool | None, worth_it: bool) -> bool:
+    """Return whether to show a bar: as asked, or if it is worth it and the error stream is a terminal."""
+    _check.flag(asked, "progress", or_none=True)
+    return worth_it and sys.stderr.isatty() if asked is None else asked
 
 
 def tracked(steps: Sequence[T], what: str, shown: bool | None) -> Iterator[T]:
     """Yield the steps one by one, with a progress bar; by default it is shown if the error stream is a terminal."""
-    if not (sys.stderr.isatty() if shown is None else shown):
+    if not _is_shown(shown, True):
         yield from steps
         return
     from rich.console import Console
@@ -32,7 +40,7 @@ SHOWN_FROM_ROWS = 10_000_000  # fewer rows are counted too quickly to need a bar
 @contextmanager
 def reading(name: str, size: int, shown: bool | None = None) -> Iterator[None]:
     """Show that a file is being read; by default if it is large and the error stream is a terminal."""
-    if not (size >= SHOWN_FROM_BYTES and sys.stderr.isatty() if shown is None else shown):
+    if not _is_shown(shown, size >= SHOWN_FROM_BYTES):
         yield
         return
     from rich.console import Console
@@ -54,7 +62,7 @@ def counting(rows: int, done: int, shown: bool | None = None) -> Iterator[Callab
 
     By default it is shown if there are many rows and the error stream is a terminal.
     """
-    if not (rows >= SHOWN_FROM_ROWS and sys.stderr.isatty() if shown is None else shown):
+    if not _is_shown(shown, rows >= SHOWN_FROM_ROWS):
         yield lambda more: None
         return
     from rich.console import Console

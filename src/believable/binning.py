@@ -18,7 +18,7 @@ from believable._types import Array, Float64s, Floats, Ints, Spacing
 from believable.errors import InputError
 
 N_CELLS = 50_400  # divisible by every number of bins from 2 to 10, and 12, 14, 15, 16, 18, 20, 21, 24, 25, …, 100
-MAX_BINS = 1_000_000  # float32 still distinguishes such edges near 1
+MAX_BINS = _check.MAX_COUNTS["n_bins"]  # float32 still distinguishes such edges near 1
 FEW_SCORES = 512  # with fewer scores, a binary search is faster than the logarithms that replace it
 LOGIT_REACH = 40.0  # |logit p| of the outermost logit-spaced cell edge
 

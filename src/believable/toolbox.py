@@ -108,6 +108,8 @@ def GCE(
     >>> [round(GCE(prob, [0, 2], class_conditional=True, top_k_classes=r), 12) for r in (1, 2, 3, "all")]
     [0.133333333333, 0.283333333333, 0.333333333333, 0.333333333333]
     """
+    _check.flag(class_conditional, "class_conditional", or_none=True)
+    _check.flag(adaptive_bins, "adaptive_bins")
     predictions = as_predictions(prob, labels)
     _check.refuse_array(top_k_classes, "top_k_classes")
     if class_conditional is None:
@@ -128,7 +130,7 @@ def GCE(
 
 
 def _norm(norm: Any) -> Any:
-    is_infinite = norm == "inf" if isinstance(norm, str) else isinstance(norm, float) and norm == float("inf")
+    is_infinite = isinstance(norm, (str, float)) and norm in ("inf", float("inf"))
     return "max" if is_infinite else norm
 
 
@@ -136,7 +138,7 @@ def _notion(predictions: Predictions, top: Any, by_class: bool) -> tuple[Notion,
     """Return the notion of the general error, and its rank."""
     if predictions.kind == "binary":
         return "binary", None
-    if top == "all" or predictions.kind == "multilabel":
+    if (isinstance(top, str) and top == "all") or predictions.kind == "multilabel":
         return "classwise", None
     if isinstance(top, str):
         raise InputError("{argument} must be a number or 'all', got {got!r}", argument="top_k_classes", got=top)

@@ -382,7 +382,7 @@ def test_answers_to_one_question_are_clusters(tmp_path):
         ([{"confidence": 0.5, "correct": 1}, {"confidence": 0.5, "correct": 0.5}], {}, "line 2: 'correct' must be true or false, or 1 or 0, got 0.5"),
         ([{"confidence": "hm", "correct": 1}, {"confidence": 1, "correct": None}], {}, "no answer has both a confidence and a mark (1 no confidence stated, 1 not marked as right or wrong)"),
         ([{"sure": 1, "correct": 1}], {}, "p_correct, p_true, score); choose one of sure, correct with confidence="),
-        ([{"confidence": 1, "fine": 1}], {}, "no field has one of the usual names for 'correct' (correct, is_correct, was_correct, correctness, right, is_right, exact_match, acc, accuracy, em, label, y); choose one of confidence, fine with correct="),
+        ([{"confidence": 1, "fine": 1}], {}, "no field has one of the usual names for 'correct' (correct, is_correct, was_correct, correctness, is_right, right, exact_match, acc, accuracy, em, label, y); choose one of confidence, fine with correct="),
         ([{"confidence": 1, "correct": 1}], {"confidence": "conf"}, "there is no field 'conf'; there are confidence, correct"),
         ([{"a": {"conf": 1}, "b": {"conf": 1}, "correct": 1}], {}, "several fields could be 'confidence': a.conf, b.conf; choose one with confidence="),
         ([{"confidence": 1, "correct": 1}], {"by": "topic"}, "no answer has the field 'topic'"),

@@ -280,7 +280,7 @@ def test_cells_and_rows_give_the_same_pieces(shape, rate, weighted, monkeypatch)
     ("settings", "sentence"),
     [
         ({"between": "cubic"}, "between must be one of 'linear', 'steps', got 'cubic'"),
-        ({"centred": "yes"}, "centred must be one of False, True, got 'yes'"),
+        ({"centred": "yes"}, "centred must be True or False, got 'yes'"),
         ({"centred": True, "between": "steps"}, "centred=True joins points with lines: use it with between='linear'"),
     ],
 )

@@ -216,8 +216,8 @@ def test_what_the_method_can_and_advises():
         ({"method": 3}, "method must be a recalibrator such as TemperatureScaling(), or the name of one, got 3"),
         ({"method": OneVsRest()}, "got OneVsRest()"),
         ({"method": PlattScaling(targets="soft")}, "targets must be one of 'labels', 'smoothed', got 'soft'"),
-        ({"normalise": "yes"}, "normalise must be one of True, False"),
-        ({"multilabel": 1}, "multilabel must be one of True, False"),
+        ({"normalise": "yes"}, "normalise must be True or False"),
+        ({"multilabel": 1}, "multilabel must be True or False"),
     ],
 )
 def test_sentences(settings, sentence):

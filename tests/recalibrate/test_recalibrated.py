@@ -461,7 +461,7 @@ def test_metadata_routing():
         (Recalibrated(GaussianNB(), PlattScaling(targets="soft")), "targets must be one of 'labels', 'smoothed', got 'soft'"),
         (Recalibrated(GaussianNB(), OneVsRest(PlattScaling(), multilabel=True)), "Recalibrated is for one label per row: make the method with multilabel=False"),
         (Recalibrated(GaussianNB(), OneVsRest(normalise=False)), "a classifier needs rows of predict_proba that sum to one: make the method with normalise=True"),
-        (Recalibrated(GaussianNB(), ensemble="auto"), "ensemble must be one of False, True, got 'auto'"),
+        (Recalibrated(GaussianNB(), ensemble="auto"), "ensemble must be True or False, got 'auto'"),
         (Recalibrated(GaussianNB(), cv="prefitted"), "cv must be a number of folds, a splitter, a list of splits or 'prefit', got 'prefitted'"),
         (Recalibrated(GaussianNB(), cv=1), "cv must be an integer at least 2, got 1"),
         (Recalibrated(GaussianNB(), cv="prefit", ensemble=True), "an estimator that is already fitted is a single model: leave out ensemble=True"),

@@ -52,7 +52,7 @@ def drawn_rows(summary: Summary, random_state: Any) -> Predictions:
     order = rng.permutation(sum(map(len, scores)))
     p, y, w = (np.concatenate(parts)[order] for parts in (scores, labels, weights))
     alike = bool(np.all(np.abs(w / w[0] - 1) < 1e-5)) if len(w) else True  # up to counts that were rounded down
-    return Predictions(p, y, sample_weight=None if alike else w)
+    return Predictions(p, y, sample_weight=None if alike else w, pairs=summary.are_pairs)
 
 
 def _by_outcome(cells: CellStats) -> list[tuple[Float64s, Float64s, Float64s]]:

@@ -99,17 +99,13 @@ def verdict(
     """
     refuse_array(n_bins, "n_bins")
     source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, pairs=pairs)
-    return judge(source, AuditSettings(n_bins, strategy, notion, pooled, pairs, level, random_state))
+    return judge(source, AuditSettings(n_bins, strategy, notion, pooled, source.are_pairs, level, random_state))
 
 
 def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
     """Return the verdict on predictions that have been checked."""
     level, random_state, options = settings.level, settings.random_state, settings.options
     stats = count_asked(source.data, BinsAsked(**options), squares=True)
-    if settings.pairs and source.kind != "binary":
-        raise InputError(
-            "{pairs=True} is for 1-D scores, confidences in an answer, with whether it was right", argument="pairs"
-        )
     if stats.view.n_strata > 1:
         raise InputError(
             "a verdict is about one curve, not {notion=}: pass pooled=True", argument="notion", notion=stats.view.notion

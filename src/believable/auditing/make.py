@@ -136,19 +136,22 @@ def audit(
         loaded, predictions = predictions, predictions.predictions
         clusters = loaded.clusters if clusters is None else clusters
         by = (dict(loaded.by) or None) if by is None else by
-        title, taken, pairs = title or loaded.title, taken or loaded.taken, pairs or loaded.pairs
+        title, taken = title or loaded.title, taken or loaded.taken
         dropped, notes = {**loaded.dropped, **(dropped or {})}, (*loaded.notes, *notes)
         after = loaded.scaled
     source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, by=by, pairs=pairs).remembering()
+    _check.flag(fix, "fix")
+    _check.flag(progress, "progress", or_none=True)
     compared = None if compare_with is None else source.beside(compare_with, actuals, sample_weight)
     seed = random_state if isinstance(random_state, int) else int(generator(random_state).integers(2**31))
-    view = source.view(notion, pooled=(notion or source.default_notion) in NOTIONS_POOLED_IN_HEADLINE)
+    judged = source.view(notion, pooled=False).notion
+    view = source.view(judged, pooled=judged in NOTIONS_POOLED_IN_HEADLINE)
     settings = AuditSettings(
         n_bins=n_bins,
         strategy=str(strategy),  # type: ignore[arg-type]
         notion=view.notion,
         pooled=view.pooled,
-        pairs=pairs,
+        pairs=source.are_pairs,
         level=level,
         random_state=seed,
     )

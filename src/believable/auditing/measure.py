@@ -69,7 +69,7 @@ class Measurer:
         found = []
         for family, aliases in families.items():
             for row in map(find_metric, aliases):
-                if self.source.kind not in row.kinds or (row.alias == "acc" and self.verdict.pairs):
+                if self.source.kind not in row.kinds:
                     continue  # the verdict already gives the accuracy of answers
                 try:
                     found.append(self._measured(row, family))

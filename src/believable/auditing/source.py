@@ -160,6 +160,11 @@ class AuditSource(ABC):
         return self.data.kind
 
     @property
+    def are_pairs(self) -> bool:
+        """Whether the scores are confidences in answers, and the outcomes whether they were right."""
+        return self.data.are_pairs
+
+    @property
     def n_classes(self) -> int:
         """The number of classes; 2 for one event."""
         return self.data.n_classes
@@ -202,8 +207,10 @@ def source_of_audit(
     """Check the data of an audit: rows with their clusters and subgroups, or a summary with suitable cells."""
     if isinstance(predictions, Summary):
         refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
+        _check.flag(pairs, "pairs")
+        predictions = predictions.as_pairs() if pairs else predictions
         _check_cells(predictions)
-        if not pairs:
+        if not predictions.are_pairs:
             _refuse_predicted_classes(predictions)
         source = SummarySource(with_columns(predictions, by))
         if clusters is not None:
@@ -213,8 +220,8 @@ def source_of_audit(
                 argument="clusters",
             )
         return source
-    rows = as_predictions(predictions, actuals, sample_weight)
-    if not pairs:  # somebody may well state confidences of 0 and 1 only
+    rows = as_predictions(predictions, actuals, sample_weight, pairs=pairs)
+    if not rows.are_pairs:  # somebody may well state confidences of 0 and 1 only
         _check.refuse_predicted_classes(rows.scores)
     columns = {} if by is None else columns_of(by, rows, predictions, sample_weight)
     cluster = cluster_of_rows(clusters, predictions, rows, sample_weight)
@@ -342,8 +349,8 @@ class RowSource(AuditSource):
                 "{argument} must be a Predictions too, because the first argument is one", argument="compare_with"
             )
         else:
-            rival = Predictions(other, actuals, sample_weight=sample_weight)
-        if (rival.kind, rival.n_classes) != (self.kind, self.n_classes):
+            rival = Predictions(other, actuals, sample_weight=sample_weight, pairs=self.are_pairs)
+        if (rival.kind, rival.n_classes, rival.are_pairs) != (self.kind, self.n_classes, self.are_pairs):
             raise InputError(
                 "{argument} must be of the same kind as the predictions, got {got!r} beside {data!r}",
                 argument="compare_with",
@@ -404,7 +411,8 @@ class SummarySource(AuditSource):
         notion = self.default_notion if notion is None else notion
         _check.choice(notion, get_args(Notion), "notion")
         _check.notion_fits(notion, self.kind, self.n_classes)
-        return View(notion, self.n_classes, pooled=pooled, multilabel=self.kind == "multilabel")
+        multilabel = self.kind == "multilabel"
+        return View(notion, self.n_classes, pooled=pooled, multilabel=multilabel, are_pairs=self.are_pairs)
 
     def too_coarse(self, n_bins: int, strategy: str) -> str:
         """Say why single classes cannot be examined: many classes have a coarser grid, which suits fewer bins."""

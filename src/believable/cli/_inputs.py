@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from believable.readers import Loaded
 
 OPTIONS_OF_COLUMNS = (
-    *("prob", "prob_prefix", "label", "pos_label", "neg_label", "weight", "cluster", "by"),
+    *("prob", "prob_prefix", "label", "pos_label", "neg_label", "pairs", "weight", "cluster", "by"),
     *("percent", "drop_missing", "format"),
 )
 OPTIONS_OF_RUNS = ("qrels", "rel", "graded", "unjudged", "map")
@@ -149,7 +149,7 @@ def _is_samples(file: Path, asked: Mapping[str, Any]) -> bool:
     """
     if asked.get("samples"):
         return True
-    if any(asked.get(name) for name in OPTIONS_OF_TABLES) or file == STANDARD_STREAM:
+    if any(asked.get(name) for name in OPTIONS_OF_TABLES) or file == STANDARD_STREAM or asked.get("pairs") is False:
         return False
     from believable.readers import is_lm_samples
     from believable.readers.logs.language_models import states_confidences

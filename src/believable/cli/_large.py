@@ -120,7 +120,11 @@ def _saved(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
     if len({file.resolve() for file in files}) < len(files):
         raise InputError("a saved summary is named twice, so its rows would count twice: name each once")
     summaries = [load_summary(file) for file in files]
-    summary = reduce(add, summaries)
+    if asked.get("pairs") is False and any(one.are_pairs for one in summaries):
+        raise InputError(
+            "--no-pairs is for rows, but these were counted as (confidence, correct) pairs: count them again"
+        )
+    summary = reduce(add, [one.as_pairs() for one in summaries] if asked.get("pairs") else summaries)
     _refuse_other_levels(summaries)
     cells = summary.cells[0].grid.n_cells
     where = "a saved summary" if len(files) == 1 else f"{len(files)} saved summaries"
@@ -169,6 +173,7 @@ def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
         **{name: asked[name] for name in ("prob", "prob_prefix", "label", "weight", "percent")},
         pos_label=asked["pos_label"],
         neg_label=asked["neg_label"],
+        pairs=asked["pairs"],
         by=names_in(asked["by"]),
         from_logits=scale == "logits",
         drop_missing=asked["drop_missing"],

@@ -104,6 +104,12 @@ SHARED: dict[str, Callable[[Any], Any]] = {
     "neg_label": click.option(
         "--neg-label", metavar="VALUE", help="The label that counts as 0; rows with any other label are an error."
     ),
+    "pairs": click.option(
+        "--pairs/--no-pairs",
+        default=None,
+        help="Whether the scores are confidences in answers, and the labels say whether they were right.  [default: if "
+        "the labels are called correct]",
+    ),
     "weight": click.option("--weight", metavar="NAME", help="Column of sample weights (never guessed)."),
     "cluster": click.option(
         "--cluster",

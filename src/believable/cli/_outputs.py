@@ -62,7 +62,7 @@ def write_outputs(
         if path is None:
             continue
         if option == "plot":
-            write_plot(path, predictions, title=audit.title, pairs=audit.pairs, **how)
+            write_plot(path, predictions, title=audit.title, **how)
         else:
             written = {"html": audit.to_html, "json": audit.to_json, "markdown": audit.to_markdown}[option]
             if path == STANDARD_STREAM:

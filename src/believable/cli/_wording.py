@@ -34,6 +34,7 @@ OPTIONS = {
     "normalise": "--normalise",
     "notion": "--notion",
     "oe_width": "--oe-width",
+    "pairs": "--pairs",
     "percent": "--percent",
     "pos_label": "--pos-label",
     "prob": "--prob",

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 SECTIONS = {
     "Which columns": (
-        *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "neg_label", "weight"),
-        *("cluster", "by", "drop_missing", "format"),
+        *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "neg_label", "pairs"),
+        *("weight", "cluster", "by", "drop_missing", "format"),
     ),
     "How to measure": ("bins", "strategy", "notion", "level", "fix", "seed"),
     "What to write": ("full", "html", "json", "markdown", "plot", "title", "quiet"),
@@ -303,8 +303,7 @@ def _audit_models(files: Sequence[Path], names: Sequence[str], settings: Setting
                 written.append(f"{NAMES_OF_OUTPUTS[option]} written to {path}")
         if outputs["plot"] is not None:
             drawn = {name: one.predictions for name, one in models.items()}
-            pairs = all(one.pairs for one in models.values())
-            write_plot(outputs["plot"], drawn, pairs=pairs, **_drawn(settings))
+            write_plot(outputs["plot"], drawn, **_drawn(settings))
             written.append(f"Picture written to {outputs['plot']}")
     console = new_console(stderr=STANDARD_STREAM in outputs.values())
     for i, section in enumerate(list(found.sections())[: 2 if settings.quiet else None]):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Prefix of the score columns, one per class; give it twice to compare two sets of columns of A.",
 )
-@shared_options("logits", "percent", "label", "pos_label", "neg_label", "weight", "cluster")
+@shared_options("logits", "percent", "label", "pos_label", "neg_label", "pairs", "weight", "cluster")
 @shared_options("drop_missing", "format")
 @click.option("--metric", metavar="NAME", multiple=True, help="A metric to compare; may be repeated.")
 @shared_options("bins", "strategy", "level", "seed")

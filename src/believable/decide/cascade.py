@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,14 +10,23 @@ import numpy as np
 from believable import _check
 from believable._arrays import as_numpy
 from believable._check import generator, renamed
-from believable._types import Array, Ints
-from believable.decide.confidence import answer, checked_scores, confidence, equalled_confidence, rounded, share_wrong
+from believable._types import Array, Float64s, Ints
+from believable.decide.confidence import (
+    answer,
+    checked_scores,
+    confidence,
+    equalled_confidence,
+    mistakes,
+    rounded,
+    share_wrong,
+)
 from believable.decide.costs import CascadeRows, CostCurve, Prices
 from believable.errors import InputError
 from believable.inference.clusters import cluster_of_rows
 from believable.inference.compare import mean_of_rows
 from believable.inference.interval import Interval
 from believable.predictions import Predictions, as_predictions
+from believable.predictions.view import MIXED_PAIRS, PAIRS_ARE_1D
 
 MAX_COST = 1e100  # the highest cost allowed, so that sums over rows stay finite
 
@@ -29,7 +38,8 @@ class Cascade:
     Attributes
     ----------
     cut : float
-        Rows with a confidence of at most this go to the slow model; 0 routes none.
+        Rows with a confidence of at most this go to the slow model; the first of `curve.cut` (0, or -1 if a stated
+        confidence is 0) routes none.
     cost : float
         Mean cost per row with that threshold, on the rows that it was chosen on.
     cost_fast_only, cost_slow_only : float
@@ -59,6 +69,8 @@ class Cascade:
         The number of rows.
     curve : CostCurve
         The cost at every threshold.
+    are_pairs : bool
+        Whether the scores are confidences in answers, so that `route` reads new 1-D scores as such.
     """
 
     cut: float
@@ -79,6 +91,7 @@ class Cascade:
     prices: Prices
     n: int
     curve: CostCurve
+    are_pairs: bool = False
 
     @property
     def pays(self) -> bool:
@@ -98,9 +111,13 @@ class Cascade:
         ndarray of bool
         """
         scores = checked_scores(predictions)
-        sure = confidence(scores)
+        if isinstance(predictions, Predictions) and predictions.are_pairs != self.are_pairs:
+            raise InputError(MIXED_PAIRS)
+        if self.are_pairs and scores.ndim == 2:
+            raise InputError(PAIRS_ARE_1D, argument="pairs")
+        sure = confidence(scores, self.are_pairs)
         cut = np.asarray(self.cut, sure.dtype)  # rounded to the type of the scores, as bin edges are
-        if scores.ndim == 1 or scores.shape[1] == 2:
+        if not self.are_pairs and (scores.ndim == 1 or scores.shape[1] == 2):
             sure, cut = rounded(sure, scores), rounded(cut, scores)
         return np.asarray(sure <= cut)
 
@@ -151,6 +168,7 @@ def cascade(
     slow: Any = None,
     slow_error: float = 0.0,
     cv: int = 5,
+    pairs: bool = False,
     clusters: Any = None,
     level: float = 0.95,
     random_state: Any = 0,
@@ -192,11 +210,16 @@ def cascade(
         The cost of a wrong answer, from either model.
     slow : array-like or Predictions, optional
         The slow model's predictions for the same rows: probabilities in the shape of the predictions or, for a matrix
-        of predictions, the n classes that it (or the person) answers.
+        of predictions, the n classes that it (or the person) answers. With `pairs`, whether its answer to each row is
+        right (0 or 1), or its own pairs.
     slow_error : float
         The slow model's error rate, where its predictions are not available.
     cv : int
         The number of folds to measure the saving.
+    pairs : bool
+        The 1-D predictions are confidences in answers, and the outcomes say whether the answer was right, as for
+        language models; the same as passing `Predictions(..., pairs=True)`. A wrong answer is then a mistake of the
+        fast model at any confidence; without it, 0.2 and wrong counts as a correct "no".
     clusters : array-like of shape (n,), optional
         The cluster of each row. The rows of a cluster stay in one fold, and the interval counts clusters, not rows.
     level : float
@@ -238,20 +261,21 @@ def cascade(
     slow_error = _check.number(slow_error, "slow_error", 0, 1)
     n_folds = _check.positive_integer(cv, "cv", 2)
     _check.level(level)
-    source = as_predictions(predictions, actuals, sample_weight)
+    source = as_predictions(predictions, actuals, sample_weight, pairs=pairs)
     if source.kind == "multilabel":
         raise InputError("a cascade needs one answer per row, not multilabel predictions")
     if slow is None:
         slow_wrong = np.full(len(source), slow_error)
     elif slow_error:
         raise InputError("pass either slow or slow_error: the error rate is computed from the predictions")
+    elif source.are_pairs:
+        slow_wrong = 1 - _slow_was_right(slow, predictions, source, sample_weight)
     else:
         slow_wrong = share_wrong(_answers_of_slow(slow, predictions, source, sample_weight), source.labels)
-    fast_wrong = share_wrong(answer(source.scores), source.labels)
-    rows = CascadeRows(equalled_confidence(source.scores, np.maximum), fast_wrong, slow_wrong, source.weights)
+    rows = CascadeRows(equalled_confidence(source, np.maximum), mistakes(source), slow_wrong, source.weights)
     cluster = cluster_of_rows(clusters, predictions, source, sample_weight)
     fresh_cost, saving = _saving(rows, prices, cluster, n_folds, level, generator(random_state))
-    return _result(rows, prices, fresh_cost, saving)
+    return replace(_result(rows, prices, fresh_cost, saving), are_pairs=source.are_pairs)
 
 
 def _saving(
@@ -285,8 +309,8 @@ def _result(rows: CascadeRows, prices: Prices, fresh_cost: float, saving: Interv
     best = curve.cheapest
     cut, sent = float(curve.cut[best]), rows.sure <= curve.cut[best]
     slow_error = rows.mean(rows.slow_wrong)
-    theoretical = float(np.clip(1 - slow_error - prices.slow / prices.error, 0, 1))
-    there = int(np.searchsorted(curve.cut, theoretical, side="right")) - 1
+    theoretical = 1 - slow_error - prices.slow / prices.error  # below 0, even an answer that is surely wrong is kept
+    there = max(int(np.searchsorted(curve.cut, theoretical, side="right")) - 1, 0)
     return Cascade(
         cut=cut,
         cost=float(curve.cost[best]),
@@ -298,7 +322,7 @@ def _result(rows: CascadeRows, prices: Prices, fresh_cost: float, saving: Interv
         slow_error=slow_error,
         kept_error=rows.mean(rows.fast_wrong, ~sent) if not sent.all() else float("nan"),
         routed_error=rows.mean(rows.slow_wrong, sent) if sent.any() else float("nan"),
-        theoretical_cut=theoretical,
+        theoretical_cut=max(theoretical, float(curve.cut[0])),
         theoretical_cost=float(curve.cost[there]),
         fresh_cost=fresh_cost,
         saving=saving,
@@ -312,23 +336,15 @@ def _result(rows: CascadeRows, prices: Prices, fresh_cost: float, saving: Interv
 def _answers_of_slow(slow: Any, predictions: Any, source: Predictions, sample_weight: Any) -> Array:
     """Return the class that the slow model answers for each row of positive weight."""
     if isinstance(slow, Predictions):
+        if slow.are_pairs:
+            raise InputError(MIXED_PAIRS)
         if len(slow) != len(source) or not np.array_equal(slow.labels, source.labels):
             raise InputError(
                 "{argument} and slow are not for the same rows: their labels differ", argument="predictions"
             )
         values: Array = checked_scores(slow, "slow")
     else:
-        values = as_numpy(slow, "slow")
-        weighed = not isinstance(predictions, Predictions) and sample_weight is not None
-        if weighed and values.ndim and len(values) == len(np.asarray(sample_weight)):
-            values = values[np.asarray(sample_weight) > 0]
-        if values.ndim not in (1, 2) or len(values) != len(source):
-            raise InputError(
-                "{argument} must have one entry for each of {n} rows of positive weight, got {got}",
-                argument="slow",
-                n=len(source),
-                got=values.shape,
-            )
+        values = _entries_of_rows(slow, predictions, source, sample_weight)
         if values.ndim == 1 and source.scores.ndim == 2:
             return _as_classes(values, source)
         values = checked_scores(values, "slow")
@@ -340,6 +356,45 @@ def _answers_of_slow(slow: Any, predictions: Any, source: Predictions, sample_we
             n_classes=source.n_classes,
         )
     return answer(values)
+
+
+def _slow_was_right(slow: Any, predictions: Any, source: Predictions, sample_weight: Any) -> Float64s:
+    """Return whether the slow model's answer to each row of positive weight is right; for soft labels, the share."""
+    if isinstance(slow, Predictions):
+        if not slow.are_pairs:
+            raise InputError(MIXED_PAIRS)
+        if len(slow) != len(source):
+            raise InputError(
+                "{argument} must have one entry for each of {n} rows of positive weight, got {got}",
+                argument="slow",
+                n=len(source),
+                got=len(slow),
+            )
+        return slow.labels.astype(np.float64)
+    right = _check.numeric(_entries_of_rows(slow, predictions, source, sample_weight), "slow").astype(np.float64)
+    if right.ndim != 1 or not np.isin(right, (0, 1)).all():
+        raise InputError(
+            "{argument} must say whether each answer is right, 0 or 1, because the predictions are (confidence, "
+            "correct) pairs; for confidences too, pass {Predictions}(confidences, correct, pairs=True)",
+            argument="slow",
+        )
+    return right
+
+
+def _entries_of_rows(slow: Any, predictions: Any, source: Predictions, sample_weight: Any) -> Array:
+    """Return the entries of the rows of positive weight, one for each."""
+    values = as_numpy(slow, "slow")
+    weighed = not isinstance(predictions, Predictions) and sample_weight is not None
+    if weighed and values.ndim and len(values) == len(np.asarray(sample_weight)):
+        values = values[np.asarray(sample_weight) > 0]
+    if values.ndim not in (1, 2) or len(values) != len(source):
+        raise InputError(
+            "{argument} must have one entry for each of {n} rows of positive weight, got {got}",
+            argument="slow",
+            n=len(source),
+            got=values.shape,
+        )
+    return values
 
 
 def _as_classes(values: Array, source: Predictions) -> Ints:

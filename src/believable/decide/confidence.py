@@ -35,9 +35,19 @@ def checked_scores(predictions: Any, name: str = "predictions") -> Floats:
     return scores
 
 
-def confidence(scores: Floats) -> Floats:
-    """Return the probability of the answer: max(p, 1 - p), or the largest of a row, in the type of the scores."""
-    return np.asarray(np.maximum(scores, 1 - scores) if scores.ndim == 1 else _kernels.top_one(scores)[0])
+def given_as_pairs(predictions: Any) -> bool:
+    """Return whether scores are confidences in answers, which only a `Predictions` can say."""
+    return isinstance(predictions, Predictions) and predictions.are_pairs
+
+
+def confidence(scores: Floats, pairs: bool) -> Floats:
+    """Return the probability of the answer: max(p, 1 - p), or the largest of a row, in the type of the scores.
+
+    With `pairs`, the 1-D scores are the confidences in answers that were given.
+    """
+    if scores.ndim == 2:
+        return np.asarray(_kernels.top_one(scores)[0])
+    return scores if pairs else np.asarray(np.maximum(scores, 1 - scores))
 
 
 def rounded(values: Floats, like: Floats) -> Floats:
@@ -45,14 +55,14 @@ def rounded(values: Floats, like: Floats) -> Floats:
     return np.asarray(np.round(values, CONFIDENCE_DECIMALS[like.dtype.name]))
 
 
-def equalled_confidence(scores: Floats, end: np.ufunc) -> Floats:
+def equalled_confidence(source: Predictions, end: np.ufunc) -> Floats:
     """Return confidences; with two outcomes, those equal up to rounding become their least or largest (`end`).
 
     The result is always one of the confidences themselves, so that a rule such as "at least the threshold" keeps all of
     them or none.
     """
-    sure = confidence(scores)
-    if scores.ndim == 2 and scores.shape[1] > 2:
+    scores, sure = source.scores, confidence(source.scores, source.are_pairs)
+    if source.are_pairs or (scores.ndim == 2 and scores.shape[1] > 2):
         return sure
     _, first, place = np.unique(rounded(sure, scores), return_index=True, return_inverse=True)
     ends = sure[first]
@@ -63,6 +73,12 @@ def equalled_confidence(scores: Floats, end: np.ufunc) -> Floats:
 def answer(scores: Floats) -> Array:
     """Return the class with the largest probability; the lower one in ties, as for accuracy."""
     return np.asarray((scores > 0.5).astype(np.intp) if scores.ndim == 1 else _kernels.top_one(scores)[1])
+
+
+def mistakes(source: Predictions) -> Float64s:
+    """Return 1 where the answer is wrong: the one that the scores give, or, for pairs, the one that was given."""
+    answers = np.ones(len(source), np.intp) if source.are_pairs else answer(source.scores)
+    return share_wrong(answers, source.labels)
 
 
 def share_wrong(answers: Array, labels: Array) -> Float64s:

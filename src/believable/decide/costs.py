@@ -28,7 +28,7 @@ class CostCurve:
     Attributes
     ----------
     cut : ndarray
-        Rows with a confidence of at most this are routed; the first is 0, which routes none.
+        Rows with a confidence of at most this are routed; the first routes none: 0, or -1 if a confidence is 0.
     routed : ndarray
         Share of the weight that is routed.
     cost : ndarray
@@ -90,7 +90,7 @@ class CascadeRows:
         promised = wrong_routed + _after(fast.w * (1 - fast.score))
         asked = prices.fast + prices.slow * routed / total
         return CostCurve(
-            cut=np.concatenate([[0.0], fast.score]),
+            cut=np.concatenate([[0.0 if fast.score[0] > 0 else -1.0], fast.score]),
             routed=routed / total,
             cost=asked + prices.error * wrong / total,
             promised=asked + prices.error * promised / total,

@@ -9,7 +9,7 @@ import numpy as np
 from believable import _check
 from believable._check import generator
 from believable._types import Float64s, Floats, Ints
-from believable.decide.confidence import checked_scores, confidence, rounded
+from believable.decide.confidence import checked_scores, confidence, given_as_pairs, rounded
 from believable.errors import InputError
 
 SampleBy = Literal["margin", "entropy", "confidence"]
@@ -37,7 +37,7 @@ def uncertainty_sample(
     Parameters
     ----------
     predictions : array-like of shape (n_rows,) or (n_rows, K), or Predictions
-        P(y = 1), or one column per class.
+        P(y = 1), or one column per class. Of a `Predictions(..., pairs=True)`, the lowest confidences are chosen.
     n : int
         How many rows to choose; at most the number of rows.
     strategy : {"margin", "entropy", "confidence"}
@@ -66,12 +66,14 @@ def uncertainty_sample(
     >>> uncertainty_sample([[0.5, 0.48, 0.02], [0.4, 0.3, 0.3]], 1, strategy="entropy")
     array([1])
     """
-    scores = checked_scores(predictions)
-    unsure, drawn = sampled(scores, n, strategy, random_share, random_state)
+    scores, pairs = checked_scores(predictions), given_as_pairs(predictions)
+    unsure, drawn = sampled(scores, n, strategy, random_share, random_state, pairs)
     return np.concatenate([unsure, drawn])
 
 
-def sampled(scores: Floats, n: Any, strategy: Any, random_share: Any, random_state: Any) -> tuple[Ints, Ints]:
+def sampled(
+    scores: Floats, n: Any, strategy: Any, random_share: Any, random_state: Any, pairs: bool
+) -> tuple[Ints, Ints]:
     """Return the least certain rows, and those drawn at random from the rest."""
     n = _check.positive_integer(n, "n")
     if n > len(scores):
@@ -86,23 +88,28 @@ def sampled(scores: Floats, n: Any, strategy: Any, random_share: Any, random_sta
     rng = generator(random_state)
     n_random = int(share * n + 0.5)
     shuffled = rng.permutation(len(scores))
-    sure = rounded(sureness(scores, strategy), like=scores)  # 0.07 and 0.93 are equally uncertain
+    sure = rounded(sureness(scores, strategy, pairs), like=scores)  # 0.07 and 0.93 are equally uncertain
     order = shuffled[np.argsort(sure[shuffled], kind="stable")]
     unsure, rest = order[: n - n_random], order[n - n_random :]
     return unsure, rng.choice(rest, n_random, replace=False) if n_random else rest[:0]
 
 
-def sureness(scores: Floats, strategy: SampleBy) -> Float64s:
-    """Return the certainty of each row: margin, confidence, or negative entropy."""
+def sureness(scores: Floats, strategy: SampleBy, pairs: bool) -> Float64s:
+    """Return the certainty of each row: margin, confidence, or negative entropy.
+
+    Of answers with a confidence nothing else is known, so that each strategy reads the confidence.
+    """
+    if pairs:
+        return scores.astype(np.float64)
     if scores.ndim == 1 or scores.shape[1] == 2:
-        sure = confidence(scores).astype(np.float64)
+        sure = confidence(scores, pairs).astype(np.float64)
         if strategy == "confidence":
             return sure
         if strategy == "margin":
             return 2 * sure - 1
         scores = np.column_stack([1 - sure, sure])  # sorted, so that p and 1 - p have the same entropy
     if strategy == "confidence":
-        return confidence(scores).astype(np.float64)
+        return confidence(scores, pairs).astype(np.float64)
     ordered = np.sort(scores.astype(np.float64), axis=1)  # sorted, so that equal rows have equal sums
     if strategy == "margin":
         return ordered[:, -1] - ordered[:, -2]

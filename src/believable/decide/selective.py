@@ -10,7 +10,7 @@ import numpy as np
 from believable import _check
 from believable._check import generator, renamed
 from believable._types import Array, Float64s, Int64s
-from believable.decide.confidence import answer, central, equalled_confidence, resampled_sums, share_wrong
+from believable.decide.confidence import central, equalled_confidence, mistakes, resampled_sums
 from believable.errors import InputError
 from believable.inference.clusters import cluster_of_rows
 from believable.predictions import Predictions, as_predictions
@@ -93,6 +93,7 @@ def selective(
     predictions: Any,
     actuals: Any = None,
     *,
+    pairs: bool = False,
     clusters: Any = None,
     level: float = 0.95,
     n_resamples: int = 1000,
@@ -102,11 +103,14 @@ def selective(
     """Compute the risk–coverage curve: the error rate if only the most confident rows are answered.
 
     The answer is the most probable class and the confidence its probability; for 1-D scores the answer is p > 0.5 and
-    the confidence max(p, 1 - p). With R(c) the error rate of rows with a confidence of at least c, the area is the mean
-    of R over the rows, AURC = sum_i w_i R(c_i) / W. Equal confidences (0.93 and 1 - 0.07 are equal) enter together. The
-    best possible order has all correct answers first, then the wrong ones (the lightest first); the excess E-AURC is
-    the area above that. Both are in [0, 1]; 0 is best. The area mixes the accuracy of the answers with how well the
-    confidence ranks them; the excess is about the ranking.
+    the confidence max(p, 1 - p). Scores that are themselves confidences in an answer, with whether it was right, need
+    `pairs=True`: otherwise 0.2 and wrong counts as a correct "no" with confidence 0.8.
+
+    With R(c) the error rate of rows with a confidence of at least c, the area is the mean of R over the rows, AURC =
+    sum_i w_i R(c_i) / W. Equal confidences (0.93 and 1 - 0.07 are equal) enter together. The best possible order has
+    all correct answers first, then the wrong ones (the lightest first); the excess E-AURC is the area above that. Both
+    are in [0, 1]; 0 is best. The area mixes the accuracy of the answers with how well the confidence ranks them; the
+    excess is about the ranking.
 
     Parameters
     ----------
@@ -114,6 +118,10 @@ def selective(
         Scores of one event, or one column of probabilities per class.
     actuals : array-like of shape (n,)
         Outcomes or class numbers.
+    pairs : bool
+        The 1-D predictions are confidences in answers, and the outcomes say whether the answer was right, as for
+        language models; the same as passing `Predictions(..., pairs=True)`. What a reader of such logs returns says so
+        itself.
     clusters : array-like of shape (n,), optional
         The cluster of each row; clusters are resampled as a whole.
     level : float
@@ -145,11 +153,16 @@ def selective(
     ([0.25, 0.5, 0.75, 1.0], [0.0, 0.0, 0.0, 0.25])
     >>> found.area, found.excess, found.risk_at(0.75)
     (0.0625, 0.0, 0.0)
+
+    Two wrong answers, given with little confidence:
+
+    >>> selective([0.2, 0.3], [0, 0], pairs=True, random_state=0).risk.tolist()
+    [1.0, 1.0]
     """
     _check.level(level)
     n_resamples = _check.positive_integer(n_resamples, "n_resamples", 100)
     rng = generator(random_state)
-    source = as_predictions(predictions, actuals, sample_weight)
+    source = as_predictions(predictions, actuals, sample_weight, pairs=pairs)
     cluster = cluster_of_rows(clusters, predictions, source, sample_weight)
     sure, wrong = confidence_and_error(source)
     weight = np.ones(len(source)) if source.weights is None else source.weights.astype(np.float64)
@@ -181,8 +194,7 @@ def confidence_and_error(source: Predictions) -> tuple[Float64s, Float64s]:
     """Return the confidence of each answer, and whether it is wrong (for soft labels, the share that says so)."""
     if source.kind == "multilabel":
         raise InputError("selective needs one answer per row, not several labels: pass one column at a time")
-    sure = equalled_confidence(source.scores, np.minimum)
-    return sure.astype(np.float64), share_wrong(answer(source.scores), source.labels)
+    return equalled_confidence(source, np.minimum).astype(np.float64), mistakes(source)
 
 
 def area_under(w: Array, e: Array) -> Any:

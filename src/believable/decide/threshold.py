@@ -69,7 +69,7 @@ class Threshold:
     start : int
         The number of rows kept by the threshold that was tested first; 0 if there are too few to test any.
     notion : str
-        The kind of score: "binary", "confidence", …
+        The kind of score: "binary", "confidence" (also for (confidence, correct) pairs), …
     curve : CutCurve
         The rows kept at every threshold.
     """
@@ -234,7 +234,7 @@ def threshold_for(
         n=len(score),
         least=least,
         start=0 if first is None else int(kept.n[first]),
-        notion=view.notion,
+        notion=view.about,
         curve=curve,
     )
 

@@ -40,6 +40,7 @@ from believable.engines.sums import (
 )
 from believable.engines.tally import GroupBy
 from believable.errors import Hint, InputError
+from believable.predictions.view import PAIRS_ARE_1D
 from believable.stats.bins import BinStats
 from believable.stats.layout import Layout
 from believable.stats.summary import MAX_SUBGROUP_LEVELS, Summary
@@ -63,6 +64,7 @@ def summarize(
     neg_label: Any = None,
     classes: Sequence[Any] | None = None,
     on_invalid: Literal["error", "drop"] = "error",
+    pairs: bool = False,
     python_workers: bool = False,
 ) -> Summary | BinStats:
     """Count the rows of a data frame on its own engine: one group-by by cell, of which only the result is collected.
@@ -98,6 +100,8 @@ def summarize(
         What to do with invalid rows: those with missing scores, scores outside [0, 1] or that do not sum to 1, missing
         or unknown labels, missing, negative or infinite weights. An error says how many and why; "drop" leaves them
         out, and `Summary.dropped` says how many and why. With `bins`, a warning says so.
+    pairs : bool
+        The scores are confidences in answers, and the labels say whether they were right; see `Predictions`.
     python_workers : bool
         On pyspark, let Python workers count the partitions, up to twice as fast as a query. This package must be
         installed on the workers.
@@ -120,19 +124,24 @@ def summarize(
     array([1, 2])
     """
     _check.choice(on_invalid, ("error", "drop"), "on_invalid")
+    _check.flag(pairs, "pairs")
     opened = Frame.of(frame, python_workers)
     by = (by,) if isinstance(by, str) else tuple(by)
     asked = _Asked(prob, label, weight, by, bool(from_logits), pos_label, neg_label, classes)
     columns, names = _columns(opened, asked)
+    if pairs and columns.kind != "binary":
+        raise InputError(PAIRS_ARE_1D, argument="pairs")
     opened = opened.only([*columns.scores, label, *asked.weights, *by])
     if bins is not None:
         if by or cells is not None or spacing is not None:
             raise InputError("bins= counts only bins, of all rows: leave out either bins, or by, cells and spacing")
-        return _bins(opened, columns, bins, notions, on_invalid)
+        counted = _bins(opened, columns, bins, notions, on_invalid)
+        return counted.as_pairs() if pairs else counted
     layout = _layout(columns, notions, cells, spacing)
     for name in by:
         _few_levels(opened, name)
-    return _summary(opened, columns, layout, names, on_invalid)
+    summary = _summary(opened, columns, layout, names, on_invalid)
+    return summary.as_pairs() if pairs else summary
 
 
 # --- what to count ----------------------------------------------------------------------------------------------------

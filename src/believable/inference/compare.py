@@ -20,6 +20,9 @@ from believable.inference.interval import Interval, as_error, tails_of
 from believable.inference.inversion import NARROWEST_SHAPE_BANDWIDTH, Inverted, Tails, invert
 from believable.inference.question import Question, ask
 from believable.predictions import Predictions
+from believable.predictions.view import MIXED_PAIRS
+
+MAX_SQUARED = 1e100  # larger values are divided by the largest, so that sums of weighted squares stay finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +171,8 @@ def _same_rows(a: Question, b: Question) -> tuple[Predictions, Predictions]:
     one, other = a.rows, b.rows
     if one is None or other is None:
         raise InputError("a paired comparison needs the rows of both models, not statistics of them")
+    if one.are_pairs != other.are_pairs:
+        raise InputError(MIXED_PAIRS)
     if len(one) != len(other) or not np.array_equal(one.targets, other.targets):
         raise InputError("the two sets of predictions are not for the same rows: their labels differ")
     weights = [np.ones(len(one)) if each.weights is None else each.weights for each in (one, other)]
@@ -304,6 +309,10 @@ def mean_of_rows(values: Float64s, weights: Float64s | None, cluster: Ints | Non
     the mean is divided by the share of the weight without it. Mean and error are infinite if a value is.
     """
     w = np.ones(len(values)) if weights is None else weights
+    largest = float(np.max(np.abs(values)))
+    if MAX_SQUARED < largest < math.inf:  # such as the log loss of a logit of 1e300, whose square is infinite
+        mean, error, df = mean_of_rows(values / largest, weights, cluster)
+        return mean * largest, error * largest, df
     mean = float(np.average(values, weights=w))
     if not math.isfinite(mean):
         return mean, math.inf, 1

@@ -77,7 +77,7 @@ def hosmer_lemeshow(
     from scipy.special import chdtrc
 
     n_groups = _check.positive_integer(n_groups, "n_groups")
-    _check.choice(in_sample, (True, False), "in_sample")
+    _check.flag(in_sample, "in_sample")
     _check.choice(groups, ("quantile", "type7"), "groups")
     source = source_of(predictions, actuals, sample_weight)
     points = one_stratum(count_points(source, notion=notion, r=r), HOSMER_LEMESHOW)

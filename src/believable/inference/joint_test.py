@@ -174,17 +174,18 @@ def _looks(groups: ScoreGroups, excess: Float64s, covariance: Array) -> tuple[Fl
     """
     by = np.stack([np.ones_like(groups.logit), groups.logit])
     line, spread = excess @ by.T, by @ covariance @ by.T
-    inverse = np.linalg.pinv(spread, hermitian=True)
-    cox = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", line, inverse, line), 0))
+    size = 4.0 ** (np.frexp(np.abs(spread).max())[1] // 2)  # scores of 1e-320 have variances whose inverse overflows
+    inverse = np.linalg.pinv(spread / size, hermitian=True)
+    cox = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", line, inverse, line), 0)) / np.sqrt(size)
     weight = np.abs(line[0] @ inverse @ by)
     running = np.cumsum(excess, axis=1)
     kuiper = np.maximum(running.max(axis=1), 0) - np.minimum(running.min(axis=1), 0)
     bins = _bins(groups)
     summed = np.abs(np.add.reduceat(excess, bins, axis=1))
     error = np.sqrt(np.add.reduceat(np.add.reduceat(covariance, bins, axis=0), bins, axis=1).diagonal())
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         worst = np.where(error > 0, summed / error, np.where(summed > 1e-9, np.inf, 0))
-        units = np.array([1.0, cox[0] / weight.max(), 1.0, 1.0, error[worst[0].argmax()]]) / groups.w.sum()
+        units = np.array([1.0, cox[0] * size / weight.max(), 1.0, 1.0, error[worst[0].argmax()]]) / groups.w.sum()
     return np.stack([np.abs(line[:, 0]), cox, kuiper, summed.sum(axis=1), worst.max(axis=1)]), units
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from believable import _check
 from believable._types import Array, Float64s
 from believable.errors import ClippedWarning, CoarseCellsWarning, InputError, UndefinedError
 from believable.inference.cells import BinCells, Cells, PointCells
@@ -170,6 +171,9 @@ def ask(
             raise UndefinedError(f"{row.name} {how}: pass the predictions")
     else:
         source = as_predictions(predictions, actuals, sample_weight)
+    if row is None:
+        weighted = () if source.weights is None else ("sample_weight",)
+        _check.takes(function, "metric", "scores, labels", [*weighted, *choices])
     if row is not None and source.problem is not None and source.problem not in row.kinds:
         raise UndefinedError(
             f"{row.name} is defined for {' and '.join(row.kinds)} predictions, these are {source.problem}"

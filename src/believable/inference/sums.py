@@ -116,7 +116,7 @@ class _Units(SumUnits):
         y = np.full(len(score), outcome)
         if self.like.kind != "binary":
             return {"correct": y.astype(np.float64), "confidence": score, "brier": (y - score) ** 2}
-        found = row_terms(Predictions.borrowing(score, y, None))
+        found = row_terms(Predictions.borrowing(score, y, None, self.like.are_pairs))
         return {name: column.reshape(len(score)) for name, column in found.items()}
 
     def fill(self, parts: list[tuple[Float64s, Float64s]]) -> None:

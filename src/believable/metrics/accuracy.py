@@ -40,7 +40,8 @@ def accuracy(predictions: Any, actuals: Any = None, *, sample_weight: Any = None
     """Share of rows whose most probable class is the label.
 
     In [0, 1], 1 is best. Ties go to the lowest class, so a 1-D score of exactly 0.5 predicts 0. Multilabel: share of
-    entries on the right side of 0.5. Accuracy does not measure calibration, nor calibration accuracy: report both.
+    entries on the right side of 0.5. (Confidence, correct) pairs (`Predictions(..., pairs=True)`): share of right
+    answers, whatever the confidence. Accuracy does not measure calibration, nor calibration accuracy: report both.
 
     References
     ----------

@@ -21,7 +21,8 @@ def quantile_bins_of_classes(
     pooled: bool = False,
 ) -> BinStats:
     """Count bins of equal weight; for a matrix, those of every class."""
-    notion = notion or ("binary" if source.is_binary else "classwise")
+    if notion is None:
+        notion = "binary" if source.is_binary else "classwise"
     return count_asked(source, BinsAsked(n_bins, "quantile", notion, threshold=threshold, pooled=pooled))
 
 

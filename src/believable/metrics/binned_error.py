@@ -23,7 +23,7 @@ def binned_error(stats: BinStats, norm: Norm = 1) -> float:
 
 def power_mean(w: Float64s, wp: Float64s, wy: Float64s, norm: Norm) -> Array:
     """Return the error in bins of these weights, weighted scores and weighted outcomes, along the last axis."""
-    power = None if norm == "max" else check_norm(norm)
+    power = check_norm(norm)
     if power == 1:
         return np.asarray(np.abs(wy - wp).sum(axis=-1) / w.sum(axis=-1))
     gap = np.abs((wy - wp) / w)
@@ -35,9 +35,11 @@ def power_mean(w: Float64s, wp: Float64s, wy: Float64s, norm: Norm) -> Array:
     return np.asarray(largest[..., 0] * np.sum(share * scaled**power, axis=-1) ** (1 / power))
 
 
-def check_norm(norm: Any) -> float:
-    """Return the norm, checked to be a number of at least 1."""
-    if isinstance(norm, str):
+def check_norm(norm: Any) -> float | None:
+    """Return the norm, checked to be a number of at least 1; None for "max"."""
+    if isinstance(norm, str) and norm == "max":
+        return None
+    if not isinstance(norm, (int, float, np.integer, np.floating)):
         raise InputError("{argument} must be a number of at least 1 or 'max', got {got!r}", argument="norm", got=norm)
     return _check.number(norm, "norm", 1)
 
@@ -87,7 +89,7 @@ def conventional_error(
     if strategy == "quantile" and convention in ("torchmetrics", "relplot"):
         raise InputError("{convention=} supports uniform bins only", convention=convention, argument="convention")
     if convention == "netcal" and rows.kind == "multiclass" and rows.n_classes == 2:
-        notion = notion or "binary"  # netcal takes two columns as P(y = 1)
+        notion = "binary" if notion is None else notion  # netcal takes two columns as P(y = 1)
     view = rows.view(notion)
     if view.n_strata > 1:
         raise InputError(
@@ -103,9 +105,9 @@ def conventional_error(
 
     n, conf, acc = _RULES[convention](score, outcome, weight, n_bins, strategy)
     gap = np.where(n > 0, np.abs(acc - conf), 0)
-    if norm == "max":
-        return float(gap.max())
     power = check_norm(norm)
+    if power is None:
+        return float(gap.max())
     return float((n / n.sum() @ gap**power) ** (1 / power))
 
 

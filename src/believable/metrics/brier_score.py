@@ -111,6 +111,7 @@ def brier_score(
     >>> brier_score([0.1, 0.8], [0, 1], reduction="none").round(12)
     array([0.01, 0.04])
     """
+    _check.flag(scale_by_half, "scale_by_half")
     _check.choice(reduction, REDUCTIONS, "reduction")
     if reduction == "none":
         return _of_rows(rows_to_score(predictions, actuals, sample_weight), scale_by_half)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from believable import _check
 from believable._check import THREE_ARRAYS
 from believable._types import Needs, Notion
 from believable.errors import ClippedWarning, InputError, UndefinedError
@@ -117,6 +118,9 @@ def evaluate(
     'the AUC needs positives and negatives, but all labels are the same'
     """
     rows = list(METRICS.values()) if metrics is None else [find_metric(name) for name in _names(metrics)]
+    _check.notion(notion)
+    if n_bins is not None:
+        n_bins = _check.positive_integer(n_bins, "n_bins")
     sources = _sources(predictions, actuals, sample_weight)
     asked = {"n_bins": n_bins, "notion": notion}
     values: dict[str, float] = {}

@@ -59,6 +59,7 @@ def similarity_of(vectors: Vectors, kernel: Kernel, bandwidth: float | None) -> 
                 "{argument} applies to the kernels 'tv' and 'gaussian'; a callable kernel sets its own",
                 argument="bandwidth",
             )
+        _check.takes(kernel, "kernel", "x, y")
         return _kernels.Similarity(_own(kernel, vectors.points[:ROWS_TO_TRY_A_KERNEL]))
     _check.choice(kernel, get_args(KernelName), "kernel")
     if bandwidth is not None:

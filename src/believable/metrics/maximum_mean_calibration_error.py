@@ -100,7 +100,7 @@ def maximum_mean_calibration_error(
     >>> round(maximum_mean_calibration_error([0.1, 0.3, 0.6, 0.8], [0, 1, 1, 0], unbiased=True), 6)
     -0.043714
     """
-    _check.choice(unbiased, (True, False), "unbiased")
+    _check.flag(unbiased, "unbiased")
     bandwidth = checked_bandwidth(bandwidth)
     source = source_of(predictions, actuals, sample_weight)
     return _norm(_points(source, notion=notion, r=r, unbiased=unbiased), unbiased=unbiased, bandwidth=bandwidth)

@@ -63,8 +63,8 @@ def _confidence(sums: ScoreSums) -> float:
 def mean_confidence(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
     """Mean probability of the predicted class.
 
-    max(p, 1 - p) for 1-D scores. In [0, 1]. If it is above the accuracy, the model is over-confident overall; if below,
-    under-confident.
+    max(p, 1 - p) for 1-D scores, p for (confidence, correct) pairs (`Predictions(..., pairs=True)`). In [0, 1]. If it
+    is above the accuracy, the model is over-confident overall; if below, under-confident.
 
     References
     ----------

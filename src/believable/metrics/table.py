@@ -204,7 +204,7 @@ def metric(
     signed_by: str = "",
     largest_gap: bool = False,
     interval: Callable[..., tuple[float, float, float]] | None = None,
-    sums: SumFacts = SumFacts(),  # noqa: B008 - a value
+    sums: SumFacts = SumFacts(),
     spacing: Spacing = "uniform",
     target: str = "",
     elsewhere: Mapping[str, str] = MappingProxyType({}),

@@ -72,6 +72,7 @@ def plot_cascade(
     slow: Any = None,
     slow_error: float = 0.0,
     cv: int = 5,
+    pairs: bool = False,
     clusters: Any = None,
     level: float = 0.95,
     random_state: Any = 0,
@@ -89,7 +90,7 @@ def plot_cascade(
     ----------
     predictions : Cascade, Predictions or array-like
         The result of `cascade`, or the predictions to compute it from.
-    actuals, cost_fast, cost_slow, cost_error, slow, slow_error, cv, clusters, level, random_state, sample_weight
+    actuals, cost_fast, cost_slow, cost_error, slow, slow_error, cv, pairs, clusters, level, random_state, sample_weight
         As in `cascade`; leave them out for a `Cascade`.
     save_path : path, optional
         Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
@@ -130,6 +131,7 @@ def plot_cascade(
             slow=slow,
             slow_error=slow_error,
             cv=cv,
+            pairs=pairs,
             clusters=clusters,
             level=level,
             random_state=random_state,

@@ -261,7 +261,7 @@ def plot_corp_diagram(
     MCB 0.025   DSC 0.250   UNC 0.250
     Brier score 0.025 = MCB - DSC + UNC, n = 4
     """
-    _check.choice(show_histogram, (True, False), "show_histogram")
+    _check.flag(show_histogram, "show_histogram")
     n_models = len(predictions) if isinstance(predictions, Mapping) else 1
     drawn: Bands | None = band
     if n_models > 1 and band is not None:  # a band that is not drawn is not computed

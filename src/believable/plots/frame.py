@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MAX_POINTS_DRAWN = 2000  # points of a line; more would not be visible
 MAX_TITLE_LINES_IN_SMALL_PANEL = 3
 SMALL_SCORES_END = 0.25  # if no score and hardly any rate is above this, the frame ends before 1
+SMALLEST_AXIS = 1e-300  # shorter axes end here, because powers of ten below are not exact, and none is below 1e-323
 ROUND_MULTIPLES = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
@@ -65,8 +66,8 @@ class Gathered:
 
     @property
     def notion(self) -> str:
-        """Return which pairs of scores and outcomes these are."""
-        return self.stats.view.notion
+        """Return which pairs of scores and outcomes these are, and "confidence" for confidences in answers."""
+        return self.stats.view.about
 
     @property
     def n(self) -> int:
@@ -94,7 +95,7 @@ def next_round_number(value: float) -> float:
     """Return the next round number above a value; 1 for 0."""
     if value <= 0:
         return 1.0
-    power = 10.0 ** math.floor(math.log10(value))
+    power = 10.0 ** math.floor(math.log10(max(value, SMALLEST_AXIS)))
     return float(f"{min(m for m in ROUND_MULTIPLES if m * power >= value * (1 - 1e-12)) * power:.3g}")
 
 

@@ -13,6 +13,7 @@ from believable import _kernels
 from believable._types import Float64s
 from believable.binning import Edges
 from believable.curves import ReliabilityTable
+from believable.decide.confidence import confidence
 from believable.errors import InputError
 from believable.plots.frame import Drawing
 from believable.plots.models import style_of
@@ -128,7 +129,7 @@ class ConfidenceHistogram:
 
     @classmethod
     def of(cls, predictions: Predictions, n_bins: int = 20) -> ConfidenceHistogram:
-        """Count the probability of the predicted class: max(p, 1 - p) for 1-D scores."""
+        """Count the probability of the predicted class: of 1-D scores max(p, 1 - p), but p where they are pairs."""
         if predictions.kind == "multilabel":
             raise InputError("a confidence histogram needs one predicted class per row, not multilabel predictions")
         edges = Edges.uniform(n_bins, predictions.scores.dtype)
@@ -136,7 +137,7 @@ class ConfidenceHistogram:
         scores = predictions.scores
         for rows in _kernels.row_blocks(len(predictions), 1 if scores.ndim == 1 else scores.shape[1]):
             block = scores[rows]
-            top = np.maximum(block, 1 - block) if block.ndim == 1 else block.max(axis=1)
+            top = confidence(block, predictions.are_pairs)
             part = None if predictions.weights is None else predictions.weights[rows]
             weight += np.bincount(edges.assign(top), part, n_bins)
         sums = ScoreSums.of(predictions)

@@ -100,7 +100,7 @@ neighbours, error, level, notion, r, sample_weight, title
     >>> print(figure.axes[0].get_ylabel())
     Observed minus predicted
     """
-    _check.choice(show_histogram, (True, False), "show_histogram")
+    _check.flag(show_histogram, "show_histogram")
     gathered = Gathered.of(predictions, actuals, sample_weight, notion, r, "a smoothed curve")
     value = SmoothedCalibration.of(
         gathered,

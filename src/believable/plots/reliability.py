@@ -79,7 +79,7 @@ class Reliability:
             table=table,
             ece=binned_error(stats),
             mce=binned_error(stats, "max"),
-            notion=stats.view.notion,
+            notion=stats.view.about,
             strategy=stats.strategy,
             histogram=table if histogram is None else table_of(histogram, level),
         )
@@ -265,7 +265,8 @@ def plot_reliability_diagram(
     folds : array-like of shape (n,), optional
         The cross-validation fold of each row. Each fold is drawn as a faint line, in the bins of all rows.
     pairs : bool
-        The 1-D scores are confidences in an answer, and the outcomes whether it was right: the axes are named so.
+        The 1-D scores are confidences in an answer, and the outcomes whether it was right: the axes are named so. The
+        same as drawing `Predictions(..., pairs=True)`.
     level : float
         Confidence level of the intervals.
     limit : float, optional
@@ -302,16 +303,13 @@ def plot_reliability_diagram(
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['Each of 2 folds', 'Perfect calibration', 'All folds, 95 % interval']
     """
-    _check.choice(show_histogram, (True, False), "show_histogram")
+    _check.flag(show_histogram, "show_histogram")
+    _check.flag(pairs, "pairs")
     asked = BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges)
 
     def compute(source: Source, end: float | None) -> Reliability:
-        value = _computed(source, asked, level, end, folds, with_histogram=show_histogram)
-        if pairs and value.notion != "binary":
-            raise InputError(
-                "{pairs=True} is for 1-D scores, confidences in an answer, with whether it was right", argument="pairs"
-            )
-        return replace(value, notion="confidence") if pairs else value
+        source = source.as_pairs() if pairs else source
+        return _computed(source, asked, level, end, folds, with_histogram=show_histogram)
 
     new = given_models(predictions, actuals, sample_weight, name, limit, compute)
     height = (6.0 if show_histogram else 4.9) + (0.0 if len(new) == 1 else 0.7 + 0.14 * len(new))

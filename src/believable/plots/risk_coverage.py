@@ -80,6 +80,7 @@ def plot_risk_coverage(
     save_path: str | os.PathLike[str] | None = None,
     *,
     ax: Axes | None = None,
+    pairs: bool = False,
     clusters: Any = None,
     level: float = 0.95,
     n_resamples: int = 1000,
@@ -93,7 +94,7 @@ def plot_risk_coverage(
     ----------
     predictions : array-like, Predictions, RiskCoverage, or a dict of them by name
         Several models are drawn in one frame.
-    actuals, clusters, level, n_resamples, random_state, sample_weight
+    actuals, pairs, clusters, level, n_resamples, random_state, sample_weight
         As in `selective`.
     save_path : path, optional
         Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
@@ -118,6 +119,7 @@ def plot_risk_coverage(
         return selective(
             one,
             actuals,
+            pairs=pairs,
             clusters=clusters,
             level=level,
             n_resamples=n_resamples,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from believable._types import Float64s, Ints
-from believable.decide.confidence import checked_scores
+from believable.decide.confidence import checked_scores, given_as_pairs
 from believable.decide.sampling import SampleBy, sampled, sureness
 from believable.plots.frame import Drawing
 from believable.plots.style import BAR, FLAG, INK, plain, thousands
@@ -56,12 +56,13 @@ class SampledScores:
         random_state: Any = None,
     ) -> SampledScores:
         """Sample as `uncertainty_sample` does, and count."""
-        scores = checked_scores(predictions)
-        unsure, drawn = sampled(scores, n, strategy, random_share, random_state)
+        scores, pairs = checked_scores(predictions), given_as_pairs(predictions)
+        unsure, drawn = sampled(scores, n, strategy, random_share, random_state, pairs)
         if scores.ndim == 1:
-            x, top, x_label = scores.astype(np.float64), 1.0, "Predicted probability"
+            x, top = scores.astype(np.float64), 1.0
+            x_label = AXIS_LABEL_OF_STRATEGY["confidence"] if pairs else "Predicted probability"
         else:
-            x, top, x_label = sureness(scores, strategy), 1.0, AXIS_LABEL_OF_STRATEGY[strategy]
+            x, top, x_label = sureness(scores, strategy, pairs), 1.0, AXIS_LABEL_OF_STRATEGY[strategy]
         if scores.ndim == 2 and strategy == "entropy":
             x, top = np.maximum(-x, 0.0), float(np.log(scores.shape[1]))
         edges = np.arange(SAMPLE_HISTOGRAM_BINS + 1) * top / SAMPLE_HISTOGRAM_BINS

@@ -275,7 +275,7 @@ def plot_smoothed_calibration(
     ICI 0.160   (span 0.75, degree 2)
     n = 6
     """
-    _check.choice(show_histogram, (True, False), "show_histogram")
+    _check.flag(show_histogram, "show_histogram")
 
     def compute(source: Source, end: float | None) -> SmoothedCalibration:
         gathered = Gathered.of(source, notion=notion, r=r, what="a smoothed curve")

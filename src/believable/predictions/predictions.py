@@ -7,6 +7,7 @@ second array of the size of the data is needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple, TypeVar, get_args
 
@@ -16,7 +17,7 @@ from believable import _check, _kernels
 from believable._check import ROW_SUM_TOLERANCE
 from believable._types import Array, Floats, Ints, Kind, Needs, Notion
 from believable.errors import InputError, Sentence, UndefinedError
-from believable.predictions.view import Pairs, View
+from believable.predictions.view import PAIRS_ARE_1D, Pairs, View
 
 COLUMNS_AT_ONCE, ROWS_AT_ONCE = 1 << 22, 1 << 15  # entries copied at once; entries of a block of rows, to fit the cache
 NEEDS_ONE_LABEL_PER_ROW = (
@@ -24,6 +25,8 @@ NEEDS_ONE_LABEL_PER_ROW = (
     "(Brier score, log loss, skill, accuracy, sharpness): pass the most frequent class of each row, or a row for each "
     "annotator"
 )
+
+FLAGS = ("from_logits", "soft_labels", "multilabel", "one_hot", "pairs")
 
 Counted = TypeVar("Counted", _kernels.Moments, _kernels.PassSums, _kernels.MatrixSums)
 Remembered = TypeVar("Remembered")
@@ -40,6 +43,7 @@ class Meaning(NamedTuple):
     multilabel: bool = False
     neg_label: Any = None
     one_hot: bool = False
+    pairs: bool = False
 
 
 PLAIN_MEANING = Meaning()
@@ -51,7 +55,7 @@ class Predictions:
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K)
-        P(y = 1), or one column of probabilities per class. (Confidence, correct) pairs are 1-D input too.
+        P(y = 1), or one column of probabilities per class. With `pairs`, confidences in answers.
     actuals : array-like of shape (n,)
         Labels: 0/1, booleans, or class numbers 0..K-1.
     sample_weight : array-like of shape (n,), optional
@@ -76,6 +80,11 @@ class Predictions:
         The columns are independent: actuals is an (n, K) matrix of 0/1, and rows need not sum to 1.
     one_hot : bool
         For one column per class: actuals is an (n, K) matrix with a single 1 in each row, in the column of the label.
+    pairs : bool
+        The 1-D scores are confidences in answers, such as those a language model states, and the labels say whether the
+        answer was right. A confidence of 0.2 in a wrong answer is then a mistake, not a correct "no": the accuracy is
+        the share of labels that are 1, whatever the confidence. Every function that speaks of accuracy or risk reads
+        this. It is never guessed: scores without `pairs` are P(y = 1), and predict 0 below one half.
 
     Attributes
     ----------
@@ -88,6 +97,8 @@ class Predictions:
         The names of the classes, if they were given.
     n_ignored : int
         Number of rows dropped because of `ignore_label`.
+    are_pairs : bool
+        Whether these are (confidence, correct) pairs.
 
     Examples
     --------
@@ -97,6 +108,9 @@ class Predictions:
     >>> believable.expected_calibration_error(believable.Predictions([-2.2, 0.0], ["no", "yes"],
     ...     from_logits=True, pos_label="yes"))
     0.299...
+    >>> stated = [0.2, 0.3, 0.9], [0, 0, 1]
+    >>> believable.accuracy(*stated), believable.accuracy(believable.Predictions(*stated, pairs=True))
+    (1.0, 0.333...)
     """
 
     __slots__ = (
@@ -104,6 +118,7 @@ class Predictions:
         "_labels",
         "_scores",
         "_unseen",
+        "are_pairs",
         "borrowed",
         "classes",
         "given_index",
@@ -120,6 +135,7 @@ class Predictions:
     classes: tuple[Any, ...] | None
     n_ignored: int
     borrowed: bool
+    are_pairs: bool
     given_index: Any  # of the pandas objects that were passed; clusters and subgroups must have the same one
     _counted: dict[Any, Any]
     _scores: Floats
@@ -140,8 +156,11 @@ class Predictions:
         multilabel: bool = False,
         neg_label: Any = None,
         one_hot: bool = False,
+        pairs: bool = False,
     ) -> None:
-        meaning = Meaning(from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label, one_hot)
+        meaning = Meaning(
+            from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label, one_hot, pairs
+        )
         given = self._fill(predictions, actuals, sample_weight, meaning)
         self._set(_scores=_own(self.scores, given), _labels=_own(self.targets, given), borrowed=False)
         if self.weights is not None:
@@ -160,7 +179,9 @@ class Predictions:
 
         With `look=False`, the values of plain arrays are not checked until they are first read.
         """
-        from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label, one_hot = meaning
+        from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label, one_hot, pairs = meaning
+        for name in FLAGS:
+            _check.flag(getattr(meaning, name), name)
         index = _check.same_index(predictions=predictions, actuals=actuals, sample_weight=sample_weight)
         object.__setattr__(self, "given_index", index)
         scores = _check.numeric(predictions, "predictions")
@@ -170,6 +191,8 @@ class Predictions:
         _check.shape_of_labels(actuals, scores, multilabel, by_class=one_hot or (soft_labels and scores.ndim == 2))
         n_classes = scores.shape[1] if scores.ndim == 2 else 2
         whole = actuals.dtype.kind in "bi" or actuals.dtype == np.uint8
+        if pairs and scores.ndim == 2:
+            raise InputError(PAIRS_ARE_1D, argument="pairs")
         plain = not look and whole and not _check.is_brief(predictions)
         if not plain:
             _check.refuse_contradictions(
@@ -180,7 +203,7 @@ class Predictions:
         if plain and (weights is None or weights.all()):
             labels = actuals.view(np.uint8) if actuals.dtype.kind == "b" else actuals
             kind: Kind = "binary" if scores.ndim == 1 else "multiclass"
-            self._keep(scores, labels, weights, n_classes, 0, kind, unseen=True)
+            self._keep(scores, labels, weights, n_classes, 0, kind, unseen=True, pairs=pairs)
             return given
         given += [] if weights is None else [weights]
         rows: Ints | None = None
@@ -226,7 +249,8 @@ class Predictions:
                 )
             scores, labels, weights = scores[kept], labels[kept], weights[kept]
         kind = "multilabel" if multilabel else "multiclass" if scores.ndim == 2 else "binary"
-        self._keep(scores, labels, weights, n_classes, n_ignored, kind, None if classes is None else tuple(classes))
+        names = None if classes is None else tuple(classes)
+        self._keep(scores, labels, weights, n_classes, n_ignored, kind, names, pairs=pairs)
         return given
 
     def _keep(
@@ -239,6 +263,7 @@ class Predictions:
         kind: Kind,
         classes: tuple[Any, ...] | None = None,
         unseen: bool = False,
+        pairs: bool = False,
     ) -> None:
         keep = partial(object.__setattr__, self)
         keep("_scores", scores)
@@ -251,6 +276,7 @@ class Predictions:
         keep("kind", kind)
         keep("classes", classes)
         keep("borrowed", True)
+        keep("are_pairs", bool(pairs))
 
     @property
     def scores(self) -> Floats:
@@ -333,16 +359,16 @@ class Predictions:
         return {name: getattr(self, name) for name in self.__slots__} | {"_counted": {}, "given_index": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._set(**state)
+        self._set(**{"are_pairs": False} | state)  # pickles of earlier versions do not say
         for array in (self._scores, self._labels, self.weights):
             if array is not None:
                 array.flags.writeable = False
 
     @classmethod
-    def borrowing(cls, predictions: Any, actuals: Any, sample_weight: Any) -> Predictions:
+    def borrowing(cls, predictions: Any, actuals: Any, sample_weight: Any, pairs: bool = False) -> Predictions:
         """Return predictions that use the caller's arrays without a copy, for the duration of one call."""
         value = cls.__new__(cls)
-        value._fill(predictions, actuals, sample_weight, PLAIN_MEANING, look=False)
+        value._fill(predictions, actuals, sample_weight, PLAIN_MEANING._replace(pairs=pairs), look=False)
         return value
 
     def trusting(self, **changed: Any) -> Predictions:
@@ -368,6 +394,12 @@ class Predictions:
         """Return predictions that may cache what is counted; the caller must not change borrowed memory meanwhile."""
         return self.trusting(borrowed=False) if self.borrowed else self
 
+    def as_pairs(self) -> Predictions:
+        """Return the same rows as (confidence, correct) pairs; raise unless the scores are 1-D."""
+        if self.kind != "binary":
+            raise InputError(PAIRS_ARE_1D, argument="pairs")
+        return self if self.are_pairs else self.trusting(are_pairs=True)
+
     def relabelled(self, labels: Array) -> Predictions:
         """Return the same scores with other labels, for the duration of one call."""
         return self.trusting(labels=labels, borrowed=True)
@@ -381,7 +413,8 @@ class Predictions:
         return len(self._scores)
 
     def __repr__(self) -> str:
-        weighted = "" if self.weights is None else ", weighted"
+        weighted = ", pairs" if self.are_pairs else ""
+        weighted += "" if self.weights is None else ", weighted"
         classes = "" if self.kind == "binary" else f", n_classes={self.n_classes}"
         return f"Predictions(n={len(self)}, kind={self.kind!r}{classes}{weighted})"
 
@@ -416,21 +449,22 @@ class Predictions:
     ) -> View:
         """Return the view for a notion (None: the default); raise if it does not apply to these predictions."""
         if notion is None and r is None and threshold is None and pooled is False:
-            return _plain_view(self.kind, self.n_classes, self.default_notion)
+            return _plain_view(self.kind, self.n_classes, self.default_notion, self.are_pairs)
         notion = self.default_notion if notion is None else notion
         _check.choice(notion, get_args(Notion), "notion")
         _check.notion_fits(notion, self.kind, self.n_classes)
-        return View(notion, self.n_classes, r, threshold, pooled, self.kind == "multilabel")
+        multilabel = self.kind == "multilabel"
+        return View(notion, self.n_classes, r, threshold, pooled, multilabel, are_pairs=self.are_pairs)
 
     def check_view(self, view: View | None) -> View:
         """Return the view, or the default for None; raise if it was made for predictions of another kind."""
         if view is None:
             return self.view()
-        if not isinstance(view, View) or view != self.view(
-            view.notion, r=view.r, threshold=view.threshold, pooled=view.pooled
-        ):
-            raise InputError(f"{view!r} does not fit {self!r}: make it with predictions.view(...)")
-        return view
+        if isinstance(view, View):
+            own = self.view(view.notion, r=view.r, threshold=view.threshold, pooled=view.pooled)
+            if own in (view, replace(view, are_pairs=self.are_pairs)):  # what scores mean is up to the predictions
+                return own
+        raise InputError(f"{view!r} does not fit {self!r}: make it with predictions.view(...)")
 
     def pairs(self, view: View, at_least: int = 0, *, numbered: bool = False) -> Iterator[Pairs]:
         """Yield the pairs of a view, in blocks of rows with at least `at_least` pairs each, except for the last.
@@ -522,8 +556,8 @@ class Predictions:
 
 
 @lru_cache(maxsize=64)
-def _plain_view(kind: Kind, n_classes: int, notion: Notion) -> View:
-    return View(notion, n_classes, multilabel=kind == "multilabel")
+def _plain_view(kind: Kind, n_classes: int, notion: Notion, are_pairs: bool) -> View:
+    return View(notion, n_classes, multilabel=kind == "multilabel", are_pairs=are_pairs)
 
 
 def _own(array: Array, given: list[Array]) -> Array:
@@ -550,19 +584,25 @@ def _repeat(weight: Array | None, times: int) -> Array | None:
     return None if weight is None else np.repeat(weight, times)
 
 
-def as_predictions(predictions: Any, actuals: Any = None, sample_weight: Any = None) -> Predictions:
-    """Return checked predictions, whether a function was called with two arrays or with one `Predictions`."""
+def as_predictions(
+    predictions: Any, actuals: Any = None, sample_weight: Any = None, *, pairs: bool = False
+) -> Predictions:
+    """Return checked predictions, whether a function was called with two arrays or with one `Predictions`.
+
+    With `pairs`, they are (confidence, correct) pairs.
+    """
+    _check.flag(pairs, "pairs")
     if not isinstance(predictions, Predictions):
         if type(predictions).__module__.startswith("believable.stats"):
             raise InputError(f"this function needs the rows of predictions, not a {type(predictions).__name__}")
-        return Predictions.borrowing(predictions, actuals, sample_weight)
+        return Predictions.borrowing(predictions, actuals, sample_weight, pairs)
     if actuals is not None:
         raise InputError("a Predictions already holds its actuals: leave {argument} out", argument="actuals")
     if sample_weight is not None:
         raise InputError(
             Sentence("a Predictions already holds its weights: pass {Predictions}(..., sample_weight=...)")
         )
-    return predictions
+    return predictions.as_pairs() if pairs else predictions
 
 
 def average_predictions(predictions: Sequence[Any], weights: Sequence[float] | None = None) -> Floats:

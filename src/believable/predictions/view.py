@@ -8,7 +8,7 @@ yields them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 from believable import _check
@@ -16,6 +16,11 @@ from believable._types import Array, Floats, Ints, Notion
 from believable.errors import InputError
 
 KEPT_APART = ("top_label", "classwise", "classwise_top_r", "top_r")
+MIXED_PAIRS = (
+    "some count (confidence, correct) pairs and others probabilities of an event: pass pairs=True for all of them, or "
+    "for none"
+)
+PAIRS_ARE_1D = "{pairs=True} is for 1-D scores, confidences in an answer, with whether it was right"
 RANKED = ("classwise_top_r", "top_r", "rth", "within_top_r")
 
 
@@ -54,6 +59,8 @@ class View:
         The columns are independent of each other.
     stratum : int, optional
         Select a single class or rank, counted from 0, of a statistic that keeps them apart.
+    are_pairs : bool
+        The scores are confidences in an answer, and the outcomes say whether it was right (`Predictions(pairs=True)`).
     """
 
     notion: Notion
@@ -63,6 +70,7 @@ class View:
     pooled: bool = False
     multilabel: bool = False
     stratum: int | None = None
+    are_pairs: bool = False
 
     def __post_init__(self) -> None:
         _check.choice(self.notion, get_args(Notion), "notion")
@@ -83,10 +91,17 @@ class View:
         if self.threshold is not None:
             object.__setattr__(self, "threshold", _check.number(self.threshold, "threshold", 0, 1))
         # With one stratum there is nothing to pool.
-        object.__setattr__(self, "pooled", bool(self.pooled) and self.notion in KEPT_APART)
+        object.__setattr__(self, "pooled", _check.flag(self.pooled, "pooled") and self.notion in KEPT_APART)
         if self.stratum is not None:
             _check.positive_integer(self.stratum, "stratum", 0, self.n_classes - 1)
-        _check.choice(self.multilabel, (True, False), "multilabel")
+        for name in ("multilabel", "are_pairs"):
+            object.__setattr__(self, name, _check.flag(getattr(self, name), name))
+        if self.are_pairs and self.notion != "binary":
+            raise InputError(
+                "(confidence, correct) pairs are 1-D scores: they have {notion='binary'}, not {got!r}",
+                argument="notion",
+                got=self.notion,
+            )
         if self.multilabel and self.notion != "classwise":
             raise InputError(
                 "multilabel predictions need {notion='classwise'}, got {got!r}",
@@ -113,12 +128,24 @@ class View:
             return 1
         return {"classwise": self.n_classes, "classwise_top_r": self.r or 1, "top_r": self.r or 1}.get(self.notion, 1)
 
+    def as_pairs(self) -> View:
+        """Return the view of the same scores as (confidence, correct) pairs; raise unless they are 1-D."""
+        if self.notion != "binary":
+            raise InputError(PAIRS_ARE_1D, argument="pairs")
+        return replace(self, are_pairs=True)
+
+    @property
+    def about(self) -> Notion:
+        """What the scores are about: the notion, but "confidence" for (confidence, correct) pairs."""
+        return "confidence" if self.are_pairs else self.notion
+
     group = _check.renamed_attribute("group", "stratum")
     n_groups = _check.renamed_attribute("n_groups", "n_strata")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a plain dictionary, in which `stratum` keeps its former name, as in files saved earlier."""
-        return {"group" if name == "stratum" else name: value for name, value in asdict(self).items()}
+        """Return a plain dictionary, as in files saved earlier: `stratum` is `group`; `are_pairs` is there if true."""
+        saved = {"group" if name == "stratum" else name: value for name, value in asdict(self).items()}
+        return saved if self.are_pairs else {name: value for name, value in saved.items() if name != "are_pairs"}
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TypeVar
 
+from believable import _check
 from believable._check import renamed
+from believable._types import Kind
 from believable.errors import InputError, Sentence
 from believable.readers.formats.base import Table, width_of
 
@@ -24,6 +26,7 @@ LABEL_NAMES = (
     *("y", "label", "target", "actual", "outcome", "y_true", "truth", "correct"),
     *("labels", "targets", "actuals", "outcomes"),
 )
+ANSWER_LABELS = ("correct", "is_correct", "was_correct", "correctness", "is_right")  # of (confidence, correct) pairs
 PROB_PREFIXES = ("p_", "prob_", "proba_")
 LOGIT_PREFIXES = ("logit_", "logits_", "z_")
 CALIBRATED_COLUMN = "p_calibrated"  # added by `believable apply`; for several classes, p_calibrated_CLASS
@@ -271,6 +274,14 @@ def known_scores(names: Sequence[str], logits: bool) -> tuple[str, ...]:
     """Return the documented names of scores; for logits, only those of logits if a column has one."""
     own = logits and any(plain_name(name) in LOGIT_NAMES for name in names)
     return LOGIT_NAMES if own else (*LOGIT_NAMES, *PROB_NAMES) if logits else PROB_NAMES
+
+
+def are_pairs(columns: Columns, kind: Kind, asked: bool | None) -> bool:
+    """Return whether scores are confidences in answers: as asked, or by the name of the column of labels."""
+    _check.flag(asked, "pairs", or_none=True)
+    if asked is None:
+        return kind == "binary" and plain_name(columns.label) in ANSWER_LABELS
+    return asked
 
 
 def plain_name(name: str) -> str:

@@ -15,7 +15,7 @@ from believable._types import Array, Ints
 from believable.errors import Hint, InputError, Row, Sentence
 from believable.predictions import Predictions
 from believable.readers import cells
-from believable.readers.columns import Columns, ColumnsAsked, columns_of_table, listed
+from believable.readers.columns import Columns, ColumnsAsked, are_pairs, columns_of_table, listed
 from believable.readers.formats import open_table
 from believable.readers.formats.base import Table, called
 
@@ -59,6 +59,7 @@ def read_predictions(
     percent: bool = False,
     pos_label: Any = None,
     neg_label: Any = None,
+    pairs: bool | None = None,
     format: str | None = None,
 ) -> Predictions:
     """Read checked predictions from a file with one row per prediction.
@@ -89,6 +90,10 @@ def read_predictions(
         The label that counts as 1. All other rows must share one label.
     neg_label : optional
         The label that counts as 0, next to `pos_label`. Rows with any other label are an error.
+    pairs : bool, optional
+        Whether the scores are confidences in answers, and the labels say whether they were right; see `Predictions`. By
+        default, if there is one column of scores and that of labels is called correct, is_correct, was_correct,
+        correctness or is_right.
     format : str, optional
         The format of the file, whatever its name: "csv", "tsv", "parquet", "jsonl", "npz", or another of
         `believable.readers.formats.FORMAT_NAMES`.
@@ -106,7 +111,9 @@ def read_predictions(
     with said_of(table):
         columns, _ = columns_of_table(table, asked)
     frame = table.read(columns.names)
-    return predictions_from(table, frame, columns, Interpretation(from_logits, percent, pos_label, neg_label=neg_label))
+    means = Interpretation(from_logits, percent, pos_label, neg_label=neg_label)
+    predictions = predictions_from(table, frame, columns, means)
+    return predictions.as_pairs() if are_pairs(columns, predictions.kind, pairs) else predictions
 
 
 def predictions_from(

@@ -20,6 +20,7 @@ from believable.readers import cells
 from believable.readers.columns import (
     Columns,
     ColumnsAsked,
+    are_pairs,
     calibrated_too,
     clusters_ignored,
     columns_of_table,
@@ -52,8 +53,6 @@ class Loaded:
         Rows that were left out, by reason.
     notes : tuple of str
         Notes for the report, such as how raw scores became probabilities.
-    pairs : bool
-        Whether the scores are confidences in an answer, and the labels whether it was correct.
     raw : ndarray or None
         The logits in the file, if it has logits.
     rows : ndarray of int or None
@@ -70,10 +69,14 @@ class Loaded:
     by: Mapping[str, Array] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    pairs: bool = False
     raw: Array | None = None
     rows: Ints | None = None
     scaled: str = ""
+
+    @property
+    def pairs(self) -> bool:
+        """Whether the scores are confidences in an answer, and the labels whether it was correct."""
+        return self.predictions.are_pairs
 
     @property
     def groups(self) -> Array | None:
@@ -98,6 +101,7 @@ def load(
     percent: bool = False,
     pos_label: Any = None,
     neg_label: Any = None,
+    pairs: bool | None = None,
     classes: Sequence[Any] | None = None,
     drop_missing: bool = False,
     format: str | None = None,
@@ -111,7 +115,7 @@ def load(
 
     Parameters
     ----------
-    path, prob, prob_prefix, label, weight, from_logits, percent, pos_label, neg_label, format
+    path, prob, prob_prefix, label, weight, from_logits, percent, pos_label, neg_label, pairs, format
         As in `read_predictions`.
     cluster : str, optional
         The column of clusters, such as queries or patients, whose rows belong together; never guessed.
@@ -139,6 +143,8 @@ def load(
     >>> loaded = load(path, by="topic", drop_missing=True)
     >>> loaded.taken
     'scores confidence (percentages), labels correct, subgroups topic'
+    >>> loaded.pairs
+    True
     >>> loaded.predictions.scores, loaded.by["topic"], loaded.dropped
     (array([0.85, 0.4 ]), array(['art', 'law'], dtype=object), {'missing score': 1})
     >>> folder.cleanup()
@@ -159,6 +165,7 @@ def load(
         frame = frame[rows]
     with said_of(table, columns, rows):
         predictions = checked(frame, columns, means)
+        predictions = predictions.as_pairs() if are_pairs(columns, predictions.kind, pairs) else predictions
     counted = None if len(predictions) == frame.height else cells.array(frame[columns.weight]) > 0  # type: ignore[index]
     if counted is not None:
         dropped["weight 0"] = frame.height - len(predictions)
@@ -238,7 +245,8 @@ def _notes(predictions: Predictions, columns: Columns, means: Interpretation) ->
         notes.append(
             Sentence("no percentage is above 1 %: if the scores were probabilities already, leave {percent} out")
         )
-    if predictions.kind == "binary" and len(predictions) > 1 and np.isin(predictions.scores, (0, 1)).all():
+    one_event = predictions.kind == "binary" and not predictions.are_pairs  # answers may be certain, all of them
+    if one_event and len(predictions) > 1 and np.isin(predictions.scores, (0, 1)).all():
         notes.append(f"every score in column {columns.prob[0]} is 0 or 1: {LOOK_LIKE_CLASSES}")
     if means.from_logits and columns.classes is not None:
         absent = np.flatnonzero(np.bincount(predictions.labels, minlength=predictions.n_classes) == 0)

@@ -405,7 +405,7 @@ class AveragedCalibration(Recalibrator):
     def _check_settings(self) -> None:
         super()._check_settings()
         _check.positive_integer(self.cv, "cv", 2)
-        _check.choice(self.multilabel, (True, False), "multilabel")
+        _check.flag(self.multilabel, "multilabel")
         if self.methods is not None and (not isinstance(self.methods, (list, tuple)) or not self.methods):
             raise InputError(
                 "{argument} must be a list of recalibrators, or of their names, got {got!r}",

@@ -156,7 +156,7 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
 
     def _check_settings(self) -> None:
         """Raise if the arguments of the constructor are invalid; called before fitting and after loading."""
-        if self.input not in self.inputs and self.input in INPUTS:
+        if isinstance(self.input, str) and self.input not in self.inputs and self.input in INPUTS:
             raise InputError("{name} takes {input=}, not scores", name=type(self).__name__, input=OneOf(self.inputs))
         _check.choice(self.input, self.inputs, "input")
 

@@ -30,7 +30,7 @@ from believable.recalibrate.crossfit import (
 )
 from believable.recalibrate.facts import as_method
 from believable.recalibrate.identity import Identity
-from believable.recalibrate.inputs import Input
+from believable.recalibrate.inputs import INPUTS, Input
 from believable.recalibrate.select import (
     AVERAGE,
     BASE_RATE,
@@ -256,6 +256,7 @@ def calibrate(
     score = check_score(score)
     _check.choice(rule, RULES, "rule")
     settings = FoldSettings(input, classes, cv, clusters, sample_weight, random_state)
+    _check.choice(input, INPUTS, "input")
     compared_with = BASE_RATE if input == "scores" else NO_RECALIBRATION
     if isinstance(method, str) and method == "auto":
         methods = None if candidates is None else methods_by_name(candidates, input)

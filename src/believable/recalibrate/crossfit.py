@@ -499,6 +499,7 @@ def _skewness_of_mean(values: Float64s, mean: float, problem: RowsInFolds) -> fl
     off = w * (values - mean) / w.sum()
     if problem.cluster is not None:
         off = np.bincount(problem.cluster, off)
+    off = off / (np.max(np.abs(off)) or 1.0)  # which changes nothing, but cubes of huge losses overflow
     spread = float(off @ off)
     return float(np.sum(off**3) / spread**1.5) if spread > 0 else 0.0
 
@@ -577,7 +578,7 @@ def check_errors(errors: Any) -> tuple[str, ...]:
 
 def check_score(score: Any) -> Score:
     """Return the name of a proper score, or raise."""
-    if score in ERRORS:
+    if isinstance(score, str) and score in ERRORS:
         raise InputError(
             "{score=} is not a proper score: always predicting the base rate makes it 0; choose 'log_loss' or "
             "'brier' (ECE and smECE are shown beside them)",

@@ -98,7 +98,7 @@ class IsotonicCalibration(BinaryRecalibrator):
     def _check_settings(self) -> None:
         super()._check_settings()
         _check.choice(self.between, ("linear", "steps"), "between")
-        _check.choice(self.centred, (False, True), "centred")
+        _check.flag(self.centred, "centred")
         if self.centred and self.between == "steps":
             raise InputError(
                 "{centred=True} joins points with lines: use it with {between='linear'}", argument="centred"

@@ -91,8 +91,8 @@ class OneVsRest(BinaryRecalibrator):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        _check.choice(self.normalise, (True, False), "normalise")
-        _check.choice(self.multilabel, (True, False), "multilabel")
+        _check.flag(self.normalise, "normalise")
+        _check.flag(self.multilabel, "multilabel")
         if not isinstance(self._method(), BinaryRecalibrator) or isinstance(self._method(), OneVsRest):
             raise InputError(
                 "{argument} must be a recalibrator of one event, such as PlattScaling(), got {got!r}",

@@ -436,7 +436,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             raise InputError(
                 "a classifier needs rows of predict_proba that sum to one: make the method with normalise=True"
             )
-        _check.choice(self.ensemble, (False, True), "ensemble")
+        _check.flag(self.ensemble, "ensemble")
         if self.ensemble and self._is_auto():
             raise InputError("method='auto' finds one map for all rows: leave ensemble=False, or name a method")
         if self.ensemble and self._is_prefit():

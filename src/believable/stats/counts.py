@@ -14,6 +14,7 @@ from believable import _check, _kernels
 from believable._types import Array, Float64s, Floats, Int64s, Ints
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.predictions import Predictions, View
+from believable.predictions.view import MIXED_PAIRS
 from believable.stats.readable import ReadableView
 from believable.stats.saved import field_of, float_list, integer_list, open_saved
 from believable.stats.statistic import Statistic, schema_of
@@ -129,6 +130,10 @@ class Counts(ReadableView, Statistic):
         """Effective number of pairs of each entry, (sum w)^2 / sum w^2."""
         return np.asarray(self.w**2 / self.w2)
 
+    def as_pairs(self) -> Self:
+        """Return the same statistic, of (confidence, correct) pairs; raise unless it counted 1-D scores."""
+        return replace(self, view=self.view.as_pairs())
+
     group = _check.renamed_attribute("group", "stratum")
     per_group = _check.renamed_attribute("per_group", "per_stratum")
     only_group = _check.renamed_attribute("only_group", "only_stratum")
@@ -138,7 +143,7 @@ class Counts(ReadableView, Statistic):
     def __add__(self, other: Self) -> Self:
         if type(other) is not type(self):
             return NotImplemented
-        reason = self._mismatch(other)
+        reason = MIXED_PAIRS if self.view.are_pairs != other.view.are_pairs else self._mismatch(other)
         if reason is not None:
             raise MergeError(f"cannot merge statistics: {reason}")
         return replace(self, **_merged(self, other))
@@ -408,7 +413,7 @@ def load_view(saved: dict[str, Any]) -> View:
     """Return the checked view of a saved statistic."""
     names = set(View("binary").to_dict())
     description = field_of(saved, "view", dict)
-    if set(description) != names:
+    if set(description) - {"are_pairs"} != names:
         raise SchemaError(f"the saved view must have the fields {sorted(names)}, got {sorted(description)}")
     try:
         return View.from_dict(description)

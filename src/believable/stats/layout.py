@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import Any, get_args
 
 import numpy as np
@@ -97,6 +98,9 @@ class Layout:
         _check.positive_integer(n_classes, "n_classes", 2)
         named: Sequence[Notion | View]
         named = NOTIONS[kind] if notions is None else (notions,) if isinstance(notions, (str, View)) else notions
+        if not isinstance(named, Iterable):
+            raise InputError("{argument} must be notions, got {got!r}", argument="notions", got=named)
+        check_spacing(spacing)
         made = []
         for view in dict.fromkeys(_view(one, kind, n_classes) for one in named):
             default: tuple[Spacing, ...] = ("uniform", "logit") if view.notion == "binary" else ("uniform",)
@@ -109,6 +113,12 @@ class Layout:
     def for_subgroups(self) -> Layout:
         """Return the layout of subgroups: the main view only, on the same cells."""
         return replace(self, views=self.views[:1])
+
+
+def check_spacing(spacing: Any) -> None:
+    """Raise unless this is one spacing or several, or None; the grids check their names."""
+    if not isinstance(spacing, (str, NoneType, Iterable)):
+        raise InputError("{argument} must be 'uniform', 'logit' or both, got {got!r}", argument="spacing", got=spacing)
 
 
 def _view(one: Notion | View, kind: Kind, n_classes: int) -> View:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -51,14 +52,15 @@ def _matrix_moments(
 
 def fits(predictions: Predictions, views: Sequence[tuple[View, Grid]]) -> bool:
     """Return whether one pass can count these views."""
-    known = predictions.kind == "binary" and all(view == View("binary") for view, _ in views)
+    known = predictions.kind == "binary" and all(replace(view, are_pairs=False) == View("binary") for view, _ in views)
     return known and _n_codes([grid for _, grid in views]) <= DENSE_CODES
 
 
 def sums_and_cells(predictions: Predictions, grids: tuple[Grid, ...]) -> tuple[ScoreSums, list[dict[str, Any]]]:
     """Return the score sums, and the key, n and sums of `Counts` on each grid; unchecked rows are checked."""
     passed = predictions.moments(partial(_kernels.binary_pass, grids=pass_grids(grids))) or _kernels.PassSums.invalid()
-    sums = predictions.remember("sums", from_pass(passed.sums))
+    found = from_pass(passed.sums)
+    sums = predictions.remember("sums", found.as_pairs() if predictions.are_pairs else found)
     return sums, [from_moments(*one) for one in passed.cells]
 
 

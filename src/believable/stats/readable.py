@@ -8,7 +8,7 @@ import numpy as np
 
 from believable._types import Kind, Needs, Notion, Spacing, Strategy
 from believable.errors import InputError, UndefinedError
-from believable.predictions.view import View
+from believable.predictions.view import PAIRS_ARE_1D, View
 
 if TYPE_CHECKING:
     from believable.stats.bins import BinStats
@@ -86,6 +86,10 @@ class Readable:
     def holds_pairs(self) -> Self:
         """Return the statistic itself; raise an error if it holds no pairs of scores and outcomes."""
         return self
+
+    def as_pairs(self) -> Self:
+        """Return the same statistic, of (confidence, correct) pairs; raise unless it counted 1-D scores."""
+        raise InputError(PAIRS_ARE_1D, argument="pairs")
 
     def read_sums(self) -> ScoreSums:
         """Return the sums over rows."""

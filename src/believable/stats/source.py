@@ -98,6 +98,7 @@ def count_asked(source: Source, asked: BinsAsked, *, squares: bool = False) -> B
     `Predictions` is counted in full, once.
     """
     _check.choice(asked.strategy, STRATEGIES, "strategy")
+    _check.flag(asked.pooled, "pooled")
     if isinstance(source, Predictions):
         view = source.view(asked.notion, r=asked.r, threshold=asked.threshold, pooled=asked.pooled)
         if asked.bin_by is not None:

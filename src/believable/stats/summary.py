@@ -119,6 +119,32 @@ class Summary(Readable, Statistic):
         return self.sums.kind == "binary"
 
     @property
+    def are_pairs(self) -> bool:
+        """Whether (confidence, correct) pairs were counted, see `Predictions(pairs=True)`."""
+        return self.sums.are_pairs
+
+    def as_pairs(self) -> Summary:
+        """Return the summary of the same rows as (confidence, correct) pairs; raise unless the scores are 1-D.
+
+        For files and tables of confidences, whose reader cannot know what the scores are.
+
+        Examples
+        --------
+        >>> from believable import accuracy
+        >>> summary = Summary.of(Predictions([0.2, 0.3, 0.9], [0, 0, 1]))
+        >>> accuracy(summary), accuracy(summary.as_pairs())
+        (1.0, 0.333...)
+        """
+        if self.are_pairs:
+            return self
+        return replace(
+            self,
+            sums=self.sums.as_pairs(),
+            cells=tuple(replace(one, view=one.view.as_pairs()) for one in self.cells),
+            by={name: {level: one.as_pairs() for level, one in levels.items()} for name, levels in self.by.items()},
+        )
+
+    @property
     def n_classes(self) -> int:
         """Number of classes of the predictions."""
         return self.sums.n_classes
@@ -142,7 +168,8 @@ class Summary(Readable, Statistic):
     @property
     def layout(self) -> Layout:
         """Layout of the views that were counted."""
-        return Layout(self.kind, self.n_classes, tuple((one.view, one.grid) for one in self.cells))
+        views = tuple((replace(one.view, are_pairs=False), one.grid) for one in self.cells)  # which count the same
+        return Layout(self.kind, self.n_classes, views)
 
     @property
     def default_notion(self) -> Notion:
@@ -213,7 +240,7 @@ class Summary(Readable, Statistic):
 
     def __repr__(self) -> str:
         views = [f"{one.view.notion}{' (logit)' if one.grid.spacing == 'logit' else ''}" for one in self.cells]
-        by = f", by {', '.join(self.by)}" if self.by else ""
+        by = (", pairs" if self.are_pairs else "") + (f", by {', '.join(self.by)}" if self.by else "")
         return f"Summary(n={self.n:,}, kind={self.kind!r}, cells of {', '.join(views)}{by})"
 
     # --- adding ---
@@ -289,6 +316,11 @@ class Summary(Readable, Statistic):
                 )
             if pairs is not None and not _same_weight(one, sums, pairs):
                 raise SchemaError(f"the saved cells of {one.view.notion} and the sums hold different weights")
+        parts = [one for levels in by.values() for one in levels.values()]
+        if any(one.view.are_pairs != sums.are_pairs for one in cells) or any(
+            one.are_pairs != sums.are_pairs for one in parts
+        ):
+            raise SchemaError("the saved sums, cells and subgroups do not agree on whether they count pairs")
         for name, levels in by.items():
             if any((one.kind, one.n_classes) != (sums.kind, sums.n_classes) or one.by for one in levels.values()):
                 raise SchemaError(f"the saved subgroups of {name} do not belong to {sums.kind} sums")
@@ -305,7 +337,10 @@ def _counted(predictions: Predictions, layout: Layout) -> tuple[ScoreSums, tuple
     views = layout.views
     if one_pass.fits(predictions, views):
         sums, columns = one_pass.sums_and_cells(predictions, tuple(grid for _, grid in views))
-        cells = (CellStats(view=view, grid=grid, **one) for (view, grid), one in zip(views, columns, strict=True))
+        kept = (predictions.check_view(view) for view, _ in views)
+        cells = (
+            CellStats(view=view, grid=grid, **one) for view, (_, grid), one in zip(kept, views, columns, strict=True)
+        )
         return sums, tuple(cells)
     cells = (CellStats.of(predictions, view, cells=grid.n_cells, spacing=grid.spacing) for view, grid in views)
     return ScoreSums.of(predictions), tuple(cells)

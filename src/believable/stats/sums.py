@@ -7,15 +7,16 @@ does not, because cells hold each class separately; so second moments of the row
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, final, get_args
 
 import numpy as np
 
 from believable import _kernels
 from believable._types import Array, Float64s, Floats, Kind, Needs
-from believable.errors import MergeError, SchemaError, UndefinedError
+from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.predictions import Predictions
+from believable.predictions.view import MIXED_PAIRS, PAIRS_ARE_1D
 from believable.stats.counts import as_checked
 from believable.stats.readable import Readable
 from believable.stats.saved import field_of, float_list, number_in, number_out, open_saved
@@ -89,7 +90,8 @@ class ScoreSums(Readable, Statistic):
     brier, nll : float
         Sums of w (p - y)^2, over all classes of a matrix, and of -w log p_label; the latter may be infinite.
     correct, confidence, entropy : float
-        Sums of w 1[predicted class = label], w max_k p_k (max(p, 1 - p) for 1-D scores), w entropy in nats.
+        Sums of w 1[predicted class = label], w max_k p_k (max(p, 1 - p) for 1-D scores), w entropy in nats. For
+        (confidence, correct) pairs, correct and confidence are the sums of w y and w p.
     spread, spread_variance : float
         Sums of w (y - p)(1 - 2p) and w^2 (1 - 2p)^2 p (1 - p), over all classes: Spiegelhalter's statistic.
     w2_squared : float
@@ -104,6 +106,8 @@ class ScoreSums(Readable, Statistic):
     by_chance : ndarray
         Sums of w^2 times the variances of a row's Brier score and log loss if its label is drawn from its own
         probabilities. May be empty, too.
+    are_pairs : bool
+        Whether (confidence, correct) pairs were counted, see `Predictions(pairs=True)`.
 
     Examples
     --------
@@ -135,6 +139,7 @@ class ScoreSums(Readable, Statistic):
     w2y: Float64s = field(default_factory=_nothing)
     w2y_brier: Float64s = field(default_factory=_nothing)
     by_chance: Float64s = field(default_factory=_nothing)
+    are_pairs: bool = False
 
     def __post_init__(self) -> None:
         for name in (*_BY_CLASS, *SECOND_MOMENTS):  # a statistic may be shared, so it must not change
@@ -153,15 +158,24 @@ class ScoreSums(Readable, Statistic):
                 f"cannot merge statistics: they count {self.kind} predictions of {self.n_classes} classes and "
                 f"{other.kind} predictions of {other.n_classes}"
             )
+        if self.are_pairs != other.are_pairs:
+            raise MergeError(f"cannot merge statistics: {MIXED_PAIRS}")
+        names = ("n", *_SCALARS, *_BY_CLASS, *SECOND_MOMENTS)
         added = {
-            item.name: getattr(self, item.name) + getattr(other, item.name)
-            for item in fields(self)[2:]
-            if item.name not in SECOND_MOMENTS or len(getattr(self, item.name)) == len(getattr(other, item.name))
+            name: getattr(self, name) + getattr(other, name)
+            for name in names
+            if name not in SECOND_MOMENTS or len(getattr(self, name)) == len(getattr(other, name))
         }
         # Each part keeps deviations from its own mean (Chan et al. 1983): a sum of squares minus a square would cancel.
         mine, others = self.class_weight, other.class_weight
         added["deviation"] += (self.wp / mine - other.wp / others) ** 2 * (mine * others / (mine + others))
-        return ScoreSums(kind=self.kind, n_classes=self.n_classes, **added)
+        return ScoreSums(kind=self.kind, n_classes=self.n_classes, are_pairs=self.are_pairs, **added)
+
+    def as_pairs(self) -> ScoreSums:
+        """Return the sums of the same rows as (confidence, correct) pairs; raise unless the scores are 1-D."""
+        if self.kind != "binary":
+            raise InputError(PAIRS_ARE_1D, argument="pairs")
+        return replace(self, are_pairs=True, correct=float(self.wy[0]), confidence=float(self.wp[0]))
 
     @property
     def n_rows(self) -> int:
@@ -191,7 +205,8 @@ class ScoreSums(Readable, Statistic):
         saved |= {"kind": self.kind, "n_classes": self.n_classes, "n": self.n}
         saved |= {name: number_out(getattr(self, name)) for name in _SCALARS}
         saved |= {name: getattr(self, name) for name in _BY_CLASS}
-        return saved | {name: getattr(self, name) for name in SECOND_MOMENTS if len(getattr(self, name))}
+        saved |= {name: getattr(self, name) for name in SECOND_MOMENTS if len(getattr(self, name))}
+        return saved | ({"are_pairs": True} if self.are_pairs else {})
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> ScoreSums:
@@ -213,7 +228,10 @@ class ScoreSums(Readable, Statistic):
         for name, value in sums.items():
             if name != "spread" and np.any(np.asarray(value) < 0):
                 raise SchemaError(f"the saved {name} cannot be negative")
-        return cls(kind=kind, n_classes=n_classes, n=field_of(saved, "n", int), **sums)
+        are_pairs = saved.get("are_pairs", False)  # earlier files do not say
+        if not isinstance(are_pairs, bool) or (are_pairs and kind != "binary"):
+            raise SchemaError(f"the saved are_pairs must be true or false, true only for 1-D scores, got {are_pairs!r}")
+        return cls(kind=kind, n_classes=n_classes, n=field_of(saved, "n", int), are_pairs=are_pairs, **sums)
 
 
 def log_loss_terms(scores: Floats, labels: Array, kind: Kind, eps: float = 0.0) -> Float64s:
@@ -243,7 +261,8 @@ def _of(predictions: Predictions) -> ScoreSums:
     """Compute the sums in the fastest of three ways; tests compare the other two with `_of_block`."""
     kind, n, n_classes = predictions.kind, len(predictions), predictions.n_classes
     if kind == "binary":
-        return from_pass((predictions.moments(_kernels.binary_pass) or _kernels.PassSums.invalid()).sums)
+        sums = from_pass((predictions.moments(_kernels.binary_pass) or _kernels.PassSums.invalid()).sums)
+        return sums.as_pairs() if predictions.are_pairs else sums
     if kind == "multiclass" and not predictions.has_distributions:
         found = predictions.row_moments(_kernels.matrix_sums) or _kernels.MatrixSums.invalid()
         return ScoreSums(kind=kind, n_classes=n_classes, **found.sums)
@@ -289,6 +308,7 @@ def _of_block(predictions: Predictions, rows: slice) -> ScoreSums:
         w2=float(w2.sum()) * times,
         nll=float(np.sum(weight * nll if nll.ndim == 1 else weight[:, None] * nll)),
         **added,
+        are_pairs=predictions.are_pairs,
         spread_variance=total(terms["spread_variance"], w2),
         w2_squared=total(terms["brier"], w2),
         wp=by_class(p),
@@ -315,6 +335,8 @@ def row_terms(predictions: Predictions, rows: slice = slice(None)) -> dict[str, 
     if kind == "multiclass":
         confidence, top = _kernels.top_one(scores)
         correct = y[np.arange(len(p)), top]
+    elif predictions.are_pairs:
+        confidence, correct = p, y
     else:
         confidence, correct = np.maximum(p, 1 - p), np.where(p > 0.5, y, 1 - y)
     return {

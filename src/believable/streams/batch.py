@@ -49,6 +49,8 @@ class BatchFormat:
     neg_label: Any = None
 
     def __post_init__(self) -> None:
+        for name in ("from_logits", "soft_labels", "multilabel"):
+            _check.flag(getattr(self, name), name)
         n_classes = 2 if self.classes is None else len(self.classes)
         descriptions = (self.pos_label, self.classes, self.soft_labels, self.ignore_label, self.multilabel)
         _check.refuse_contradictions(2 if self.multilabel else 1, n_classes, *descriptions, self.neg_label)

@@ -13,6 +13,7 @@ from believable._types import Float64s, Notion
 from believable.binning import Edges, Grid
 from believable.errors import InputError, MergeError, SchemaError
 from believable.predictions import View, as_predictions
+from believable.predictions.view import MIXED_PAIRS
 from believable.stats import CellStats
 from believable.stats.readable import Readable
 from believable.stats.saved import field_of, float_list, number_in, open_saved
@@ -152,6 +153,7 @@ class DriftAlarm:
         self.alpha = _check.level(alpha, "alpha")
         self.tolerance = _check.number(tolerance, "tolerance", 0, 1)
         self.n_bins = _check.positive_integer(n_bins, "n_bins", 1, 1000)
+        _check.notion(notion)
         self.notion = notion
         self._view: View | None = None
         self._reference: CellStats | None = None
@@ -239,6 +241,9 @@ class DriftAlarm:
             )
         if self.notion is not None and view.notion != self.notion:
             raise InputError(f"the alarm watches {self.notion}, but this batch has {view.notion}")
+        for before in (self._view, None if self._reference is None else self._reference.view):
+            if before is not None and before.are_pairs != view.are_pairs:
+                raise MergeError(MIXED_PAIRS)
         if self._view is not None and view != self._view:
             raise MergeError(f"the alarm watches {self._view}, but this batch has {view}")
         if self._reference is not None and view != self._reference.view:

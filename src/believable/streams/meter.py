@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
 from types import NoneType
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, Self, final, get_args
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from believable._types import Kind, Notion, Spacing
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.metrics.evaluate import Evaluation, evaluate
 from believable.predictions import Predictions, View
+from believable.predictions.view import MIXED_PAIRS
 from believable.stats import Layout, RunningTotal, Summary
+from believable.stats.layout import check_spacing
 from believable.stats.saved import field_of, open_saved
 from believable.streams.batch import BatchFormat, as_classes, refused
 
@@ -55,12 +57,18 @@ class MeterSettings:
     ) -> MeterSettings:
         """Check the settings as far as possible before the first batch."""
         n_classes = None if n_classes is None else _check.positive_integer(n_classes, "n_classes", 2)
-        if notions is not None and (isinstance(notions, (str, View)) or not isinstance(notions, Iterable)):
+        of_none = isinstance(notions, Sized) and not len(notions)
+        if notions is not None and (isinstance(notions, (str, View)) or not isinstance(notions, Iterable) or of_none):
             raise InputError("{argument} must be a list of notions, got {got!r}", argument="notions", got=notions)
+        notions = None if notions is None else tuple(notions)
+        for one in notions or ():
+            if not isinstance(one, View):
+                _check.choice(one, get_args(Notion), "notions")
+        check_spacing(spacing)
         settings = cls(
             n_classes,
             format,
-            None if notions is None else tuple(notions),
+            notions,
             cells,
             spacing if spacing is None or isinstance(spacing, str) else tuple(spacing),
         )
@@ -212,6 +220,7 @@ class CalibrationMeter:
             self._scores_waiting = self._rows_waiting = self._rows_counted = self._ignored = 0
             self._positive = False
             self._negative: Any = None
+            self._are_pairs: bool | None = None  # None before the first row
 
     # --- counting ---
 
@@ -231,6 +240,8 @@ class CalibrationMeter:
             counted = Summary.of(rows, layout)
         with self._lock:
             layout = self._settings.layout_for(rows, self._layout)
+            if self._are_pairs not in (None, rows.are_pairs):
+                raise refused(MIXED_PAIRS)
             self._negative = self._settings.format.same_negative(self._negative, negative)
             if counted is not None:
                 self._add(counted)
@@ -240,7 +251,7 @@ class CalibrationMeter:
                 self._scores_waiting += rows.scores.size
                 if self._scores_waiting >= _enough(layout):
                     self._fold()
-            self._layout = layout
+            self._layout, self._are_pairs = layout, rows.are_pairs
             self._ignored += ignored
             self._positive |= positive
 
@@ -290,9 +301,11 @@ class CalibrationMeter:
                     raise MergeError(
                         f"cannot merge statistics: {self._negative!r} counted as 0 in one, {negative!r} in the other"
                     )
+                if self._are_pairs not in (None, summary.are_pairs):
+                    raise MergeError(f"cannot merge statistics: {MIXED_PAIRS}")
                 self._fold()
                 self._add(summary)
-                self._layout = summary.layout
+                self._layout, self._are_pairs = summary.layout, summary.are_pairs
             self._ignored += ignored
             self._positive |= positive
             self._negative = negative if self._negative is None else self._negative
@@ -379,6 +392,7 @@ class CalibrationMeter:
                 raise SchemaError(f"the saved meter is damaged: {error}") from error
         with self._lock:
             self._layout, self._total, self._waiting = other._layout, other._total, []
+            self._are_pairs = other._are_pairs
             self._rows_counted, self._scores_waiting, self._rows_waiting = other._rows_counted, 0, 0
             self._ignored, self._positive, self._negative = ignored, bool(positive), negative
 
@@ -390,7 +404,7 @@ class CalibrationMeter:
             return state | {"_waiting": [], "_total": RunningTotal(self._total.value)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update({"_are_pairs": None} | state)  # pickles of earlier versions do not say
         self._lock = threading.Lock()
 
     # --- internals; the lock is held while state is read or written ---

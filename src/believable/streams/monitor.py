@@ -121,6 +121,7 @@ class CalibrationMonitor:
         _check.choice(late, ("count", "refuse"), "late")
         self.late = late
         self.n_bins = _check.positive_integer(n_bins, "n_bins")
+        _check.notion(notion)
         self.level = _check.level(level)
         if alarm is not None and not isinstance(alarm, DriftAlarm):
             raise InputError("{argument} must be a DriftAlarm, got a {got}", argument="alarm", got=type(alarm).__name__)

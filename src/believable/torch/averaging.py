@@ -155,7 +155,8 @@ def _averaged(members: Iterator[Tensor], activation: Activation, average: bool, 
     kept: list[Tensor] = []
     total: Any = None
     count, shape = 0, None
-    with nullcontext() if grad else torch.no_grad():
+    _check.flag(average, "average")
+    with nullcontext() if _check.flag(grad, "grad") else torch.no_grad():
         for member in members:
             if shape is not None and member.shape != shape:
                 raise InputError(f"the models give different shapes: {tuple(shape)} and {tuple(member.shape)}")

@@ -205,6 +205,7 @@ class DeviceVectors:
                     "{argument} is for the kernels 'tv' and 'gaussian'; a user-defined kernel has its own bandwidth",
                     argument="bandwidth",
                 )
+            _check.takes(kernel, "kernel", "x, y")
             some = torch.tensor(vectors.points[:ROWS_TO_TRY_A_KERNEL], device=device)
             return cls(vectors, Similarity(_own(kernel, some)), device)
         return cls(vectors, similarity_of(vectors, kernel, bandwidth), device)

@@ -312,7 +312,7 @@ def test_targets_must_be_tokens(device):
         ({"positions": torch.ones(2, 5)}, "positions must be whole numbers"),
         ({"n_bins": 11}, "n_bins must divide 50,400"),
         ({"top_r": 0}, "top_r must be an integer from 1 to 7"),
-        ({"shift": 1}, "shift must be one of True, False"),
+        ({"shift": 1}, "shift must be True or False"),
         ({"ignore_index": 0.5}, "ignore_index must be an integer or None"),
         ({"position_buckets": [1, 4]}, "increase from 0"),
         ({"position_buckets": [0, 4, 4]}, "increase from 0"),

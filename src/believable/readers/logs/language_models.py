@@ -20,7 +20,7 @@ from believable._check import renamed
 from believable._types import Array
 from believable.errors import Hint, InputError, Sentence
 from believable.predictions import Predictions
-from believable.readers.columns import listed, plain_name
+from believable.readers.columns import ANSWER_LABELS, listed, plain_name
 from believable.readers.load import Loaded
 from believable.readers.logs.lm_eval import Normalise, load_lm_eval
 from believable.readers.logs.records import Record, records
@@ -36,7 +36,7 @@ CONFIDENCE_NAMES = (
     ("p", "prob", "proba", "probability", "p_correct", "p_true", "score"),
 )
 CORRECT_NAMES = (
-    ("correct", "is_correct", "was_correct", "correctness", "right", "is_right"),
+    (*ANSWER_LABELS, "right"),
     ("exact_match", "acc", "accuracy", "em"),
     ("label", "y"),
 )
@@ -267,7 +267,7 @@ def load_stated(
         counts = ", ".join(f"{n:,} {reason}" for reason, n in dropped.items())
         raise InputError(f"{path}: no answer has both a confidence and a mark ({counts})")
     return Loaded(
-        predictions=Predictions(np.array(p), np.array(y)),
+        predictions=Predictions(np.array(p), np.array(y), pairs=True),
         title=path.name,
         taken=f"confidences {names[0]}, marks {names[1]}"
         + ("" if cluster is None else f", clusters by {cluster}")
@@ -276,7 +276,6 @@ def load_stated(
         by={name: _subgroups(path, name, column) for name, column in columns.items()},
         dropped=dict(dropped),
         notes=(*_notes(len(p), in_words, dropped, questions), *_of_another_scale(odd, in_words, percent)),
-        pairs=True,
         rows=np.array(rows) if dropped else None,
     )
 

@@ -241,7 +241,6 @@ def load_lm_eval(path: str | os.PathLike[str], *, normalise: Normalise = "none",
         clusters=questions if repeated else None,
         dropped={reason: n for reason, n in dropped.items() if n},
         notes=(*how, *notes),
-        pairs=predictions.kind == "binary",
         rows=None if rows.tolist() == list(range(len(rows))) else rows,
     )
 
@@ -388,4 +387,4 @@ def _predictions(
         sample.accuracy == 1 if target is None else place in target
         for sample, place, target in zip(samples, best, targets, strict=True)
     ]
-    return Predictions(np.array([p.max() for p in probabilities]), np.array(right)), notes
+    return Predictions(np.array([p.max() for p in probabilities]), np.array(right), pairs=True), notes

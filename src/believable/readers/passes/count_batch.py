@@ -13,7 +13,7 @@ from believable._types import Array, Ints, Notion
 from believable.errors import Hint, InputError
 from believable.predictions import Predictions
 from believable.readers import cells
-from believable.readers.columns import Columns
+from believable.readers.columns import Columns, are_pairs
 from believable.readers.files import (
     Interpretation,
     as_in,
@@ -41,6 +41,7 @@ class CountSettings:
     drop_missing: bool = False
     cells: int | None = None
     notions: tuple[Notion, ...] | None = None
+    pairs: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +128,11 @@ def count_batch(
         weights = None if columns.weight is None else cells.array(frame[columns.weight])
         empty = weights is not None and not weights.any()
         weighing = None if empty else weights  # weights that are all 0 are an error in a table, but not in a batch
+        pairs = are_pairs(columns, "binary" if scores.ndim == 1 else "multiclass", settings.pairs)
         if settings.means.from_logits:
-            predictions = Predictions(scores, labels, sample_weight=weighing, from_logits=True)
+            predictions = Predictions(scores, labels, sample_weight=weighing, from_logits=True, pairs=pairs)
         else:
-            predictions = Predictions.borrowing(scores, labels, weighing)
+            predictions = Predictions.borrowing(scores, labels, weighing, pairs)
         layout = layout_for(predictions, settings)
         n = 0 if empty else len(predictions)
         summary = Summary.of(predictions, layout) if n else None  # this also checks borrowed rows

@@ -20,6 +20,7 @@ from believable.errors import LOOK_LIKE_CLASSES, Hint, InputError
 from believable.readers.columns import (
     Columns,
     ColumnsAsked,
+    are_pairs,
     calibrated_too,
     choose_columns,
     columns_among,
@@ -49,6 +50,7 @@ class PassSettings:
     percent: bool = False
     pos_label: Any = None
     neg_label: Any = None
+    pairs: bool | None = None
     classes: Sequence[Any] | None = None
     drop_missing: bool = False
     notions: Sequence[Notion] | None = None
@@ -73,6 +75,7 @@ class PassSettings:
             drop_missing=self.drop_missing,
             cells=self.cells,
             notions=None if self.notions is None else tuple(self.notions),
+            pairs=self.pairs,
         )
 
 
@@ -217,6 +220,7 @@ def summarize_files(
     percent: bool = False,
     pos_label: Any = None,
     neg_label: Any = None,
+    pairs: bool | None = None,
     classes: Sequence[Any] | None = None,
     drop_missing: bool = False,
     notions: Sequence[Notion] | None = None,
@@ -236,7 +240,7 @@ def summarize_files(
     path : path, or a list of paths
         A Parquet file; a folder, for all .parquet files in it and below, except those whose name or folder begins with
         _ or a dot; or a pattern such as `"data/2026-*.parquet"`. Folders called country=DE make a column country.
-    prob, prob_prefix, label, weight, from_logits, percent, pos_label, neg_label
+    prob, prob_prefix, label, weight, from_logits, percent, pos_label, neg_label, pairs
         As in `read_predictions`. All files must have these columns, and scores of the same type.
     by : str or sequence of str
         Columns of subgroups. The subgroups are chosen from about a million rows spread evenly over all files: each of
@@ -285,6 +289,7 @@ def summarize_files(
         percent=percent,
         pos_label=pos_label,
         neg_label=neg_label,
+        pairs=pairs,
         classes=classes,
         drop_missing=drop_missing,
         notions=notions,
@@ -312,6 +317,8 @@ def pass_over(
     if settings.checkpoint is not None:
         kept = Checkpoint.of(settings.checkpoint, parts, _question(counting, rules))
     state, said = (State(), []) if kept is None else kept.resume()
+    if state.summary is not None and are_pairs(columns, state.summary.kind, settings.pairs):
+        state = replace(state, summary=state.summary.as_pairs())  # earlier versions did not count them as such
     for sentence in said:
         say(sentence)
     state = run(parts, counting, rules, state, kept, settings, say)
@@ -366,7 +373,7 @@ def _question(counting: CountSettings, rules: dict[str, LevelRule]) -> dict[str,
         "levels": [(rule.names, rule.cuts) for rule in rules.values()],
         **{name: getattr(means, name) for name in Interpretation.__slots__ if name != "neg_label"},
         **({} if means.neg_label is None else {"neg_label": means.neg_label}),  # older checkpoints do not have it
-        **{name: getattr(counting, name) for name in ("drop_missing", "cells", "notions")},
+        **{name: getattr(counting, name) for name in ("drop_missing", "cells", "notions", "pairs")},
     }
 
 
@@ -405,7 +412,7 @@ def _notes(parts: Parts, summary: Summary, counting: CountSettings) -> list[str]
         events = int(summary.cells[0].ny.sum())
         if events in (0, summary.n):
             notes.append(f"every outcome in column {columns.label} is the same, {events // summary.n}")
-        if summary.n > 1 and set(summary.cells[0].index.tolist()) <= {0, len(grid) - 1}:
+        if not summary.are_pairs and summary.n > 1 and set(summary.cells[0].index.tolist()) <= {0, len(grid) - 1}:
             notes.append(f"every score in column {columns.prob[0]} is 0 or 1: {LOOK_LIKE_CLASSES}")
     if (repeating := _clusters(parts, columns)) is not None:
         notes.append(

@@ -18,6 +18,7 @@ MARK_SHAPES = (
     "M-5 -3H5V3H-5Z",
     "M-3 -5H3V5H-3Z",
 )
+SMALLEST_AXIS = 1e-300  # shorter axes end here, because powers of ten below are not exact, and none is below 1e-323
 ROUND_MULTIPLES = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
@@ -25,7 +26,7 @@ def next_round_number(value: float) -> float:
     """The next round number; 1 for 0."""
     if not 0 < value < math.inf:
         return 1.0
-    power = 10.0 ** math.floor(math.log10(value))
+    power = 10.0 ** math.floor(math.log10(max(value, SMALLEST_AXIS)))
     return float(f"{min(m for m in ROUND_MULTIPLES if m * power >= value * (1 - 1e-12)) * power:.3g}")
 
 

@@ -76,7 +76,7 @@ def share(value: float | None) -> str:
         return NO_NUMBER
     if math.isinf(value):
         return "infinite" if value > 0 else "−infinite"
-    digits = min(1 - int(f"{value:.1e}"[-3:]), 8) if 0 < abs(value) < 0.001 else 4
+    digits = min(1 - int(f"{value:.1e}".split("e")[1]), 8) if 0 < abs(value) < 0.001 else 4
     return ("−" if value < 0 else "") + f"{abs(value):.{digits}f}"
 
 

@@ -123,14 +123,14 @@ class CalibrationMeter(nn.Module):
     ) -> None:
         super().__init__()
         self.n_classes = None if n_classes is None else _check.positive_integer(n_classes, "n_classes", 2)
-        self.from_logits, self.ignore_index = bool(from_logits), whole_or_none(ignore_index)
+        self.from_logits, self.ignore_index = _check.flag(from_logits, "from_logits"), whole_or_none(ignore_index)
         if dtype is not None:
             _check.choice(dtype, ("float32", "float64"), "dtype")
         if from_logits and dtype == "float32":
             raise InputError("dtype='float32' cannot be used with from_logits=True: softmax is computed in float64")
         self.dtype = dtype
-        self.sync_on_compute, self.process_group = bool(sync_on_compute), process_group
-        self._persistent = bool(persistent)
+        self.sync_on_compute, self.process_group = _check.flag(sync_on_compute, "sync_on_compute"), process_group
+        self._persistent = _check.flag(persistent, "persistent")
         self._cells = cells
         kind, columns = ("binary", 2) if self.n_classes is None else ("multiclass", self.n_classes)
         notions = notions if notions is None or isinstance(notions, (str, View)) else tuple(notions)

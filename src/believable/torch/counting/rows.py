@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from believable import _check
 from believable._check import BFLOAT16_TOLERANCE, HEAVIEST_WEIGHT, LIGHTEST_WEIGHT, ROW_SUM_TOLERANCE
 from believable._types import Kind
 from believable.errors import Hint, InputError
@@ -142,7 +143,7 @@ def rows_of(
         raise InputError(
             "{argument} must be probabilities, got torch.bool: are they the targets?", argument="predictions"
         )
-    if from_logits and not scores.is_floating_point():
+    if _check.flag(from_logits, "from_logits") and not scores.is_floating_point():
         raise InputError("{argument} must be floating-point numbers, got {got}", argument="logits", got=scores.dtype)
     tolerance = BFLOAT16_TOLERANCE if scores.dtype == torch.bfloat16 else ROW_SUM_TOLERANCE
     scores = _real(scores, "predictions")

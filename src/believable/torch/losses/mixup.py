@@ -107,6 +107,7 @@ def mixup(
         )
     if num_classes is not None:
         y = smooth_labels(y, num_classes, 0.0, dtype=x.dtype)
+    _check.flag(per_row, "per_row")
     shares = x.new_ones(len(x) if per_row else (), dtype=widened(x[:0]).dtype)
     if alpha == 0 or len(x) == 0:
         return Mixed(x, y, y, shares)

@@ -74,8 +74,8 @@ class MMCELoss(BatchLoss):
         ignore_index: int | None = -100,
     ) -> None:
         super().__init__(reduction, ignore_index)
-        _check.choice(weighted, (True, False), "weighted")
-        _check.choice(unbiased, (True, False), "unbiased")
+        _check.flag(weighted, "weighted")
+        _check.flag(unbiased, "unbiased")
         if weighted and unbiased:
             raise InputError("choose weighted=True or unbiased=True: the weighted MMCE has no unbiased form here")
         self.bandwidth = checked_bandwidth(bandwidth)

@@ -52,7 +52,7 @@ def token_rows(
     logits: Any, targets: Any, sample_weight: Any, positions: Any, *, ignore_index: int | None, shift: bool
 ) -> TokenRows:
     """Check shapes, types and devices; values are checked later, when everything is read."""
-    _check.choice(shift, (True, False), "shift")
+    _check.flag(shift, "shift")
     ignore_index = whole_or_none(ignore_index)
     z, labels = tensor_of(logits, "logits"), _whole_numbers(targets, "targets")
     if z.dtype not in FLOAT_TYPES:
