@@ -150,23 +150,20 @@ class Frame:
         rows = self.rows.select(nw.col(name).alias("value")).filter(~nw.col("value").is_null())
         if self.engine == "dask":
             native = nw.to_native(rows)["value"]
-            return (native.drop_duplicates() if distinct else native).head(most, npartitions=-1).tolist()
+            return list((native.drop_duplicates() if distinct else native).head(most, npartitions=-1).tolist())
         rows = (rows.unique() if distinct else rows).head(most)
         return list(_collected(rows, self.engine).get_column("value").to_list())
 
 
 def _of_categories(native: Any, name: str, dtype: Any) -> Any:
     """Return the type of the categories of a column if they are numbers, else its own type."""
-    if hasattr(native, "schema"):
-        kind = native.schema.field(name).type
+    column = native[name]
+    if hasattr(column, "combine_chunks"):  # pyarrow
+        values = column.slice(0, 0).cast(column.type.value_type)
+    elif hasattr(column.dtype, "pyarrow_dtype"):
+        values = column.iloc[:0].astype(type(column.dtype)(column.dtype.pyarrow_dtype.value_type))
     else:
-        kind = getattr(native[name].dtype, "pyarrow_dtype", None)
-    if kind is None:
-        values = native[name].dtype.categories.to_series()
-    else:
-        import pyarrow
-
-        values = pyarrow.chunked_array([], kind.value_type)
+        values = column.dtype.categories.to_series()
     found = nw.from_native(values, series_only=True).dtype
     if found == nw.Boolean:  # which engines cast to numbers in one step only
         return nw.UInt8()
