@@ -197,6 +197,13 @@ def test_categories_of_numbers_are_those_numbers(kind):
             engines.summarize(one, pos_label="a", neg_label="b")
 
 
+def test_ibis_has_no_halves():
+    """duckdb, behind a table in memory, cannot read them."""
+    table = need("ibis").memtable(pa.table({"p": pa.array([0.5, 0.25], pa.float16()), "y": [0, 1]}))
+    with pytest.raises(InputError, match="column 'p' is of type Float16, which ibis cannot read: cast it to float32"):
+        engines.summarize(table)
+
+
 def test_text_that_dask_made_of_objects():
     """Scores beside None are objects, of which dask makes text by default: the sentence says how to prevent it."""
     need("dask")

@@ -181,6 +181,15 @@ def test_scores_close_together(middle, spread):
         assert curve.settings["slope"] == pytest.approx(slope, rel=1e-12)
 
 
+def test_scores_that_differ_by_one_rounding():
+    """They have a slope even where their logits, rounded, are equal."""
+    p = np.repeat([1e-9, np.nextafter(1e-9, 1)], 4)
+    assert calibration_slope_intercept(p, [0, 0, 0, 0, 1, 1, 1, 1]).slope.value == math.inf
+    step = (p[-1] - p[0]) / p[0]  # of the logits, but for 1e-9 of it
+    found = calibration_slope_intercept(p, [0, 0, 0, 1, 0, 1, 1, 1])
+    assert found.slope.value == pytest.approx(2 * math.log(3) / step, rel=1e-8)
+
+
 def test_undefined():
     """One class only, and scores that are all equal, have no slope."""
     with pytest.raises(UndefinedError, match="the calibration slope needs both outcomes"):

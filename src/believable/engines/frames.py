@@ -81,7 +81,7 @@ class Frame:
         for name in names:
             if self.engine == "ibis" and schema[name] == nw.Float16:  # a table in memory, which duckdb cannot import
                 raise InputError(
-                    f"column {name!r} is of type Float16, which ibis may not read: cast it to float32 first"
+                    f"column {name!r} is of type Float16, which ibis cannot read: cast it to float32 first"
                 )
             if self.engine.startswith("pyspark") and ("." in name or "`" in name):
                 raise InputError(

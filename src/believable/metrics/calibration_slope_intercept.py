@@ -68,7 +68,7 @@ def _slope_intercept(stats: PointStats, *, interval: Interval = "wald", level: f
     if interval == "profile":
         counts_for_profile(points)
     if separated:
-        return SlopeIntercept(*_infinite(given.logits, points, int(separated), level), n_clipped)
+        return SlopeIntercept(*_infinite(given, int(separated), level), n_clipped)
     if interval == "profile":
         return SlopeIntercept(*_profile(given, counts_for_profile(points), level), n_clipped)
     return SlopeIntercept(*_wald(_line(x, points), given, points, level), n_clipped)
@@ -217,12 +217,13 @@ def _deviance(
     return deviance
 
 
-def _infinite(logits: Float64s, points: Points, side: int, level: float) -> tuple[Estimate, Estimate]:
+def _infinite(given: LogitPoints, side: int, level: float) -> tuple[Estimate, Estimate]:
     """Slope and intercept when a threshold separates the classes; side is 1 if the positives are above, -1 if below."""
+    x, points = given.x, given.points
     positive, negative = points.wy, points.w - points.wy
     below, above = (negative, positive) if side > 0 else (positive, negative)
     lower, upper = np.flatnonzero(below > 0)[-1], np.flatnonzero(above > 0)[0]  # equal if a point has both classes
-    threshold = (logits[lower] + logits[upper]) / 2
+    threshold = given.origin + (x[lower] + x[upper]) / 2
     if abs(threshold) > AT_LOGIT_0:
         limit = -side * math.copysign(math.inf, threshold)
     else:
@@ -237,7 +238,7 @@ def _infinite(logits: Float64s, points: Points, side: int, level: float) -> tupl
     if lower == upper:
         n, k = counts.w[lower], counts.wy[lower]
         highest = float(k * np.log(k / n) + (n - k) * np.log1p(-k / n))
-    deviance = _deviance(logits, np.ones_like(logits), counts, highest)
-    end = profile_end(deviance, side * math.inf, side * 2 / float(logits[-1] - logits[0]), -side, level)
+    deviance = _deviance(x, np.ones_like(x), counts, highest)
+    end = profile_end(deviance, side * math.inf, side * 2 / float(x[-1] - x[0]), -side, level)
     low, high = (end, math.inf) if side > 0 else (-math.inf, end)
     return Estimate(side * math.inf, low, high, level, "profile"), intercept
