@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
@@ -373,10 +374,17 @@ MAKERS = {
 }
 
 
+def _one_thread(frame: Any) -> Any:
+    """Let dask count in this thread: warnings are caught for the whole process, and threads would lose some."""
+    if not type(frame).__module__.startswith("dask"):
+        return nullcontext()
+    return importlib.import_module("dask").config.set(scheduler="synchronous")
+
+
 def said(case: Case, frame: Any) -> tuple[Any, str]:
     """What `summarize` returns and warns of, or None and its sentence."""
     prob = case.scores[0] if len(case.scores) == 1 else case.scores
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, _one_thread(frame):
         warnings.simplefilter("always")
         try:
             found = engines.summarize(frame, prob=prob, **case.asked)
