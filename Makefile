@@ -114,6 +114,7 @@ bench: $(PEERS)/.peers  ## speed, memory and correctness beside other libraries:
 
 bench-smoke: $(VENV)/.light  ## every benchmark on hardly any rows: does it run and agree?
 	$(BIN)/python -m benchmarks --smoke $(BENCH_ARGS)
+	$(BIN)/python -m benchmarks.figures --quick
 
 bench-fixes: $(VENV)/.light  ## which fix, with how many rows? about twelve minutes; writes docs/which-fix.json
 	$(BIN)/python -m benchmarks.fixes --write $(BENCH_ARGS)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import importlib.util
+import io
 import json
 import re
 from pathlib import Path
 
 import pytest
+from scripts import pages
 
 import believable
 from believable.readers import load_demo
@@ -102,16 +106,41 @@ def test_a_notebook_knows_nothing_of_the_machine_that_ran_it(source):
         assert cell["id"] == f"cell-{place:02}"
 
 
+def run(body, where, names):
+    """Run a cell as a notebook does: what it printed, and the value of its last line if that is an expression."""
+    tree = ast.parse("\n".join(line for line in body.split("\n") if not line.startswith("%")))
+    last = ast.Expression(tree.body.pop().value) if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(tree, where, "exec"), names)
+        value = None if last is None else eval(compile(last, where, "eval"), names)
+    return printed.getvalue(), value
+
+
+def same(shown, now):
+    """Whether two outputs say the same, up to line breaks and one unit in the last digit of a number."""
+    return pages.same(" ".join(shown.split()), " ".join(now.split()))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
-def test_the_code_runs_now(source, tmp_path, monkeypatch, capsys):
-    """One cell after the other, in a folder of its own, and leaves a page and a map behind."""
+def test_a_notebook_shows_what_its_code_gives_now(source, tmp_path, monkeypatch):
+    """Cell by cell, but for pixels; and the code leaves a page and a map behind."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     names = {}
-    for place, body in enumerate(code(source), start=1):
-        lines = [line for line in body.split("\n") if not line.startswith("%")]
-        exec(compile("\n".join(lines), f"{source.name}, code cell {place}", "exec"), names)
+    cells = [cell for cell in notebook(source)["cells"] if cell["cell_type"] == "code"]
+    for place, (body, cell) in enumerate(zip(code(source), cells, strict=True), start=1):
+        where = f"{source.name}, code cell {place}"
+        printed, value = run(body, where, names)
+        shown = "".join(text(output["text"]) for output in cell["outputs"] if "text" in output)
+        assert same(shown, printed), f"{where} prints {printed!r}, `make notebooks` keeps it"
+        kept = [output["data"] for output in cell["outputs"] if output["output_type"] == "execute_result"]
+        assert len(kept) == (value is not None), where
+        for data in kept:
+            assert same(text(data["text/plain"]), repr(value)), f"{where} gives {value!r}"
+            if "text/html" in data:
+                assert same(text(data["text/html"]), value._repr_html_()), f"{where} shows another audit"
     assert isinstance(names["audit"], believable.Audit)
     assert "<html" in (tmp_path / "audit.html").read_text(encoding="utf-8")[:500].lower()
     maps = list(tmp_path.glob("*.json"))

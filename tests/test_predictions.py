@@ -510,3 +510,17 @@ def test_what_is_said_about_rows_must_have_their_index():
     with pytest.raises(InputError, match="the indexes of predictions and actuals differ"):
         select(p, y.set_axis(turned.index), input="logits")
     assert interval("ece", p, y, clusters=turned.to_numpy()).value > 0
+
+
+@pytest.mark.parametrize("dtype", ["Float32", "float[pyarrow]"])
+def test_columns_of_float32_stay_float32(dtype):
+    """Several nullable or Arrow-backed columns too, so that a score on an edge falls into the bin of the array."""
+    p = np.array([[0.3, 0.7], [0.1, 0.9], [0.6, 0.4]], np.float32)
+    frame = pandas.DataFrame(p, columns=["no", "yes"]).astype(dtype)
+    found = Predictions(frame, [0, 1, 1])
+    assert found.score_type == np.float32
+    np.testing.assert_array_equal(found.scores, p)
+    assert evaluate(frame, [0, 1, 1]) == evaluate(p, [0, 1, 1])
+    frame.iloc[1, 0] = None
+    with pytest.raises(InputError, match="row 1"):
+        Predictions(frame, [0, 1, 1])

@@ -76,6 +76,10 @@ def _from_numpy(values: Any) -> Any:
 
 def _from_pandas(values: Any) -> Any:
     array = np.asarray(values)
+    if array.dtype == object and array.ndim == 2:  # as pandas makes of several nullable or Arrow-backed columns
+        columns = [_from_pandas(column) for _, column in values.items()]
+        if all(column.dtype.kind in "biuf" for column in columns):
+            return np.column_stack(columns)
     missing = np.asarray(values.isna()) if array.dtype == object else None
     if missing is None or not missing.any():
         return array

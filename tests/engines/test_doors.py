@@ -171,8 +171,8 @@ def columns(**given):
         (columns, {"notions": ["top_r"]}, r"engines count the notions binary, confidence, top_label, classwise, not 'top_r'"),
         (columns, {"notions": ["confidence"]}, r"needs a matrix of predictions, got 1-D scores"),
         (columns, {"on_invalid": "skip"}, r"on_invalid must be one of 'error', 'drop'"),
-        (columns, {"pos_label": "yes"}, r"labels in column 'y' are Int64, but pos_label='yes' is text"),
-        (columns, {"pos_label": 1, "neg_label": "no"}, r"labels in column 'y' are Int64, but neg_label='no' is text"),
+        (columns, {"pos_label": "yes"}, r"labels in column 'y' are booleans or numbers, but pos_label='yes' is text"),
+        (columns, {"pos_label": 1, "neg_label": "no"}, r"labels in column 'y' are booleans or numbers, but neg_label='no' is text"),
         (columns, {"pos_label": 7}, r"pos_label=7 does not occur in the valid rows of column 'y'"),
         (lambda: frame().with_columns(q=pl.lit("x")), {"weight": "q"}, r"column 'q' holds text, not weights"),
         (frame, {"by": "id"}, r"by column 'id' has more than 50 values: choose a column of subgroups, or cut its"),
@@ -189,3 +189,40 @@ def test_what_is_refused(make, options, words):
     """In a sentence that says what to do."""
     with pytest.raises(InputError, match=words):
         engines.summarize(make(), **options)
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.bool_()])
+def test_categories_of_numbers_are_those_numbers(kind):
+    """As polars reads them, in pandas, arrow and dask too; only categories of text are text."""
+    pandas = pytest.importorskip("pandas")
+    table = pa.table({"p": [0.1, 0.2, 0.3, 0.4], "y": pa.array([1, 0, None, 1]).cast(kind).dictionary_encode()})
+    frames = [pl.from_arrow(table), table, table.to_pandas(), table.to_pandas(types_mapper=pandas.ArrowDtype)]
+    for one in frames:
+        found = engines.summarize(one, on_invalid="drop", cells=840)
+        assert (found.cells[0].ny.sum(), found.dropped) == (2, {"missing label": 1})
+        with pytest.raises(InputError, match="labels in column 'y' are booleans or numbers, but pos_label='a' is text"):
+            engines.summarize(one, pos_label="a", neg_label="b")
+
+
+def test_ibis_has_no_halves():
+    """duckdb, behind a table in memory, cannot read them."""
+    table = need("ibis").memtable(pa.table({"p": pa.array([0.5, 0.25], pa.float16()), "y": [0, 1]}))
+    with pytest.raises(InputError, match="column 'p' is of type Float16, which ibis cannot read: cast it to float32"):
+        engines.summarize(table)
+
+
+def test_text_that_dask_made_of_objects():
+    """Scores beside None are objects, of which dask makes text by default: the sentence says how to prevent it."""
+    need("dask")
+    import dask
+    import dask.dataframe
+    import pandas
+
+    frame = pandas.DataFrame({"p": pandas.Series([0.1, None, 0.9], dtype=object), "y": ["no", "yes", "yes"]})
+    asked = {"pos_label": "yes", "on_invalid": "drop", "bins": 2}
+    with pytest.raises(
+        InputError, match=r"holds text, not scores: cast it .*; if dask made this text .*convert-string"
+    ):
+        engines.summarize(dask.dataframe.from_pandas(frame, npartitions=2), **asked)
+    with dask.config.set({"dataframe.convert-string": False}), pytest.warns(UserWarning, match="missing score: 1"):
+        assert engines.summarize(dask.dataframe.from_pandas(frame, npartitions=2), **asked).n.sum() == 2

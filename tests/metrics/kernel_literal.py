@@ -10,14 +10,16 @@ from tests.metrics.literal import Data, rows
 
 
 def vectors(data: Data) -> list[tuple[list[float], list[float], float]]:
-    """(P, e - P, weight) of every row; 1-D scores are (1 - p, p), a share is a mixture of the two labels."""
+    """(P, e - P, weight) of every row; 1-D scores are (1 - p, p), a share is a mixture of the two labels.
+
+    For 1-D scores P is given as (p, p), which has the same distances, without rounding 1 - p.
+    """
     found = []
     for p, y, w in rows(data):
         if data.scores.ndim == 1:
-            vector, label = [1 - p, p], [1 - y, y]
+            found.append(([p, p], [p - y, y - p], w))
         else:
-            vector, label = p, [float(k == y) for k in range(len(p))]
-        found.append((vector, [e - q for e, q in zip(label, vector, strict=True)], w))
+            found.append((p, [float(k == y) - q for k, q in enumerate(p)], w))
     return found
 
 

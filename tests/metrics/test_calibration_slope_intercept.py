@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import replace
+from decimal import Decimal, localcontext
 from statistics import NormalDist
 
 import numpy as np
 import pytest
 
-from believable import CellStats, Predictions, calibration_slope_intercept
+from believable import CellStats, Predictions, calibration_slope_intercept, logistic_calibration_curve
 from believable.errors import ClippedWarning, InputError, UndefinedError
 from believable.stats.source import PointStats, count_points
 from tests.metrics.literal import BINARY, MATRIX, SOFT, Data, choices, over
@@ -143,6 +144,50 @@ def test_nearly_separable():
     assert 1 < found.slope.value < math.inf
     first, second = scores(rows, found.intercept.value, found.slope.value)
     assert max(abs(first), abs(second)) < 1e-12
+
+
+def exact_line(p, y, w):
+    """Slope and intercept by Newton's method, to eighty digits."""
+    p, y, w = ([Decimal(float(one)) for one in column] for column in (p, y, w))
+    x = [(one / (1 - one)).ln() for one in p]
+    centre = sum(x) / len(x)
+    z = [(one - centre) / (max(x) - min(x)) for one in x]
+    a = b = Decimal(0)
+    for _ in range(60):
+        mu = [1 / (1 + (-a - b * one).exp()) for one in z]
+        first = sum(v * (t - m) for v, t, m in zip(w, y, mu, strict=True))
+        second = sum(v * (t - m) * one for v, t, m, one in zip(w, y, mu, z, strict=True))
+        info = [v * m * (1 - m) for v, m in zip(w, mu, strict=True)]
+        aa, ab, bb = (sum(i * one**k for i, one in zip(info, z, strict=True)) for k in (0, 1, 2))
+        a += (bb * first - ab * second) / (aa * bb - ab * ab)
+        b += (aa * second - ab * first) / (aa * bb - ab * ab)
+    slope = b / (max(x) - min(x))
+    return float(slope), float(a - slope * centre)
+
+
+@pytest.mark.parametrize("middle", [1e-9, 0.3, 0.97])
+@pytest.mark.parametrize("spread", [0.03, 1e-6, 1e-9, 1e-13])
+def test_scores_close_together(middle, spread):
+    """Scores that differ in their last digits only have the slope of those digits: logits, rounded, would lose them."""
+    rng = np.random.default_rng(8)
+    p, y = middle * (1 + spread * (rng.random(16) - 0.5)), np.arange(16) % 2
+    for w in (np.ones(16), rng.random(16)):
+        with localcontext(prec=80):
+            slope, intercept = exact_line(p, y, w)
+        found = calibration_slope_intercept(p, y, sample_weight=w)
+        assert found.slope.value == pytest.approx(slope, rel=1e-12)
+        assert found.intercept.value == pytest.approx(intercept, rel=1e-12)
+        curve = logistic_calibration_curve(p, y, sample_weight=w)
+        assert curve.settings["slope"] == pytest.approx(slope, rel=1e-12)
+
+
+def test_scores_that_differ_by_one_rounding():
+    """They have a slope even where their logits, rounded, are equal."""
+    p = np.repeat([1e-9, np.nextafter(1e-9, 1)], 4)
+    assert calibration_slope_intercept(p, [0, 0, 0, 0, 1, 1, 1, 1]).slope.value == math.inf
+    step = (p[-1] - p[0]) / p[0]  # of the logits, but for 1e-9 of it
+    found = calibration_slope_intercept(p, [0, 0, 0, 1, 0, 1, 1, 1])
+    assert found.slope.value == pytest.approx(2 * math.log(3) / step, rel=1e-8)
 
 
 def test_undefined():

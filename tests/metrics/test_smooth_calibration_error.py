@@ -14,6 +14,7 @@ from believable.errors import InputError, UndefinedError
 from believable.metrics.smooth_calibration_error import MAX_ROWS_TO_SORT
 from believable.stats.source import count_points
 from tests.metrics.literal import BINARY, MATRIX, MULTILABEL, SOFT, choices, close, over, pairs
+from tests.needs import need
 from tests.oracle.inputs import inputs
 
 WITHIN = 1e-6
@@ -214,3 +215,22 @@ def test_relplot(name):
             assert found == pytest.approx(record["value"], rel=6e-3)
         elif record["quantity"].startswith("smECE ("):  # the upper end of the last of ten bisections
             assert -2e-4 <= record["value"][1] - smooth_calibration_error(given.p, given.y) <= 1 / 1024 + 2e-4
+
+
+@pytest.mark.parametrize("sigma", [0.05, 0.25, 0.4])
+def test_relplot_cuts_its_kernel_off(sigma):
+    """At a distance of 1/2, which makes large errors of both signs too large; ours has the whole Gaussian."""
+    relplot = need("relplot")
+    p = (np.arange(40) + 0.5) / 40
+    y = (p < 0.5).astype(int)  # reversed scores
+    t, whole, cut, mass = (np.arange(4000) + 0.5) / 4000, np.zeros(4000), np.zeros(4000), np.zeros(4000)
+    for score, outcome in zip(p, y, strict=True):
+        for image in [2 * turn + sign * score for turn in range(-3, 4) for sign in (1, -1)]:
+            kernel = np.exp(-((t - image) ** 2) / (2 * sigma * sigma)) / (sigma * sqrt(2 * pi))
+            whole += kernel * (outcome - score)
+            mass += kernel * (np.abs(t - image) <= 0.5)
+            cut += kernel * (np.abs(t - image) <= 0.5) * (outcome - score)
+    ours, theirs = smooth_calibration_error(p, y, bandwidth=sigma), relplot.smECE_sigma(p, y, sigma=sigma)
+    assert ours == pytest.approx(np.abs(whole).mean() / 40, rel=1e-5)
+    assert theirs == pytest.approx(np.abs(cut).sum() / mass.sum(), rel=5e-3)  # their grid
+    assert (theirs > 1.05 * ours) == (sigma > 0.2)

@@ -126,7 +126,7 @@ def test_bandwidth(data, kernel):
     """The bandwidth is the weighted median distance of all pairs; 1 where that is 0."""
     door = {"soft_labels": True} if data.kind == "soft" else {}
     known = Vectors.of(Predictions(data.scores, data.labels, sample_weight=data.weights, **door), "it")
-    assert similarity_of(known, kernel, None).bandwidth == pytest.approx(bandwidth(data, kernel), rel=1e-9)
+    assert similarity_of(known, kernel, None).bandwidth == pytest.approx(bandwidth(data, kernel), rel=1e-15)
 
 
 def test_bandwidth_of_many_rows():

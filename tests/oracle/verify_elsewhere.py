@@ -589,6 +589,8 @@ def _() -> None:
     theirs, ours = relplot.smECE_sigma(p, y, sigma=0.02), b.smooth_calibration_error(p, y, bandwidth=0.02)
     same(ours, 0.7, 1e-6)
     same(theirs, (0.5 * 1 + 0.4) / 1.5, 0.02)  # they count half, and the mass with them
+    p = (np.arange(500) + 0.5) / 500
+    assert relplot.smECE(p, p < 0.5) > 1.2 * b.smooth_calibration_error(p, p < 0.5)
 
 
 @says("smooth_calibration_error", "calibre")

@@ -379,6 +379,15 @@ def test_columns_that_no_rows_can_have(change, reason):
         CellStats.from_columns(View("binary"), Grid(20), columns)
 
 
+def test_weighted_scores_on_an_edge_are_in_their_cell():
+    """In float32 too: the mean of w p / w may be above the edge that each p is, by rounding."""
+    p = np.arange(1, 840, dtype=np.float32) / np.float32(840)
+    stats = CellStats.of(Predictions(p, p > 0.5, sample_weight=np.full(839, 2.35)), cells=840)
+    columns = {name: np.array(getattr(stats, name)) for name in ("key", "n", *SUMS)}
+    assert np.any(columns["wp"] / columns["w"] > p)
+    np.testing.assert_array_equal(CellStats.from_columns(stats.view, stats.grid, columns).key, stats.key)
+
+
 def test_squares_are_checked_too():
     """Sums with squared weights are bounded as those with weights are."""
     stats = CellStats.of(SETS["weighted"](ALL))

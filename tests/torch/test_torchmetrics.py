@@ -210,3 +210,15 @@ def test_states_of_other_arguments_are_refused(made, loaded):
     other.load_state_dict(metric.state_dict())
     with pytest.raises(MergeError, match="with other arguments"):
         other.compute()
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*is deprecated", "ignore:This property will be removed")
+@pytest.mark.parametrize("choices", [{}, {"n_classes": 4, "from_logits": True, "ignore_index": -1}])
+def test_torchscript_compiles_a_metric(choices):
+    """`torch.jit.script` accepts it before and after an update, as torchmetrics asks of every metric."""
+    one = metric("ece", **choices)
+    torch.jit.script(one)
+    one.update(*(classes() if choices else event()))
+    value = one.compute()
+    torch.jit.script(one)
+    assert one.compute() == value

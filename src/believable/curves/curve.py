@@ -85,10 +85,46 @@ def notion_of(source: Source, notion: str | None) -> str:
 TOO_FLAT = "weights or scores differ by too many orders of magnitude; drop the rows of almost no weight"
 
 
-def by_logit(points: Points) -> tuple[Float64s, Points, int]:
-    """Return the distinct logits in ascending order, the points merged there, and how many rows were clipped.
+@dataclass(frozen=True, slots=True, eq=False)
+class LogitPoints:
+    """Points at distinct scores in ascending order, on the logit scale.
 
-    Scores of 0 and 1, or nearly, are clipped, and one warning says so. Merged points keep the first of their scores.
+    Attributes
+    ----------
+    x : ndarray
+        Logits, minus that of `middle`: accurate also where scores are almost equal and their logits, rounded, are not.
+    middle : float
+        One of the scores.
+    points : Points
+        The points, merged where x is equal; they keep the first of their scores.
+    n_clipped : int
+        How many rows were clipped.
+    """
+
+    x: Float64s
+    middle: float
+    points: Points
+    n_clipped: int
+
+    @property
+    def origin(self) -> float:
+        """The logit where x is 0."""
+        return float(_kernels.clipped_logit(np.array([self.middle]))[0])
+
+    @property
+    def logits(self) -> Float64s:
+        """The logits of the scores."""
+        return self.origin + self.x
+
+    def at(self, scores: Float64s) -> Float64s:
+        """Return x of any scores."""
+        return _beyond(scores, self.middle)
+
+
+def by_logit(points: Points) -> LogitPoints:
+    """Return points on the logit scale; one warning says how many rows were clipped.
+
+    Scores of 0 and 1, or nearly, are clipped.
     """
     moved = (points.score < SMALLEST_PROBABILITY) | (points.score > 1 - SMALLEST_PROBABILITY)
     n_moved = int(points.n[..., moved].sum())
@@ -98,13 +134,25 @@ def by_logit(points: Points) -> tuple[Float64s, Points, int]:
             f"{SMALLEST_PROBABILITY:g}], because the logits of 0 and 1 are infinite: the result depends on that choice",
             ClippedWarning,
         )
-    logits = np.maximum.accumulate(_kernels.clipped_logit(points.score))  # rounding must not change the order
-    starts = np.flatnonzero(np.concatenate([[True], logits[1:] != logits[:-1]]))
-    if len(starts) == len(logits):
-        return logits, points, n_moved
+    middle = float(points.score[len(points.score) // 2])
+    x = np.maximum.accumulate(_beyond(points.score, middle))  # rounding must not change the order
+    starts = np.flatnonzero(np.concatenate([[True], x[1:] != x[:-1]]))
+    if len(starts) == len(x):
+        return LogitPoints(x, middle, points, n_moved)
 
     def together(values: Array) -> Array:
         return np.add.reduceat(values, starts, axis=-1)
 
     met = {name: together(getattr(points, name)) for name in ("n", "w", "wy", "w2", "w2y")}
-    return logits[starts], replace(points, score=points.score[starts], **met), n_moved
+    return LogitPoints(x[starts], middle, replace(points, score=points.score[starts], **met), n_moved)
+
+
+def _beyond(scores: Float64s, middle: float) -> Float64s:
+    """Return logit p - logit q for a score q. Near q, p - q is exact, and the difference of two logits is not."""
+    found: Float64s = _kernels.clipped_logit(scores) - _kernels.clipped_logit(np.array([middle]))
+    if SMALLEST_PROBABILITY < middle < 1 - SMALLEST_PROBABILITY:
+        away = scores - middle
+        near = np.abs(away) < min(middle, 1 - middle) / 2
+        near &= (scores > SMALLEST_PROBABILITY) & (scores < 1 - SMALLEST_PROBABILITY)
+        found[near] = np.log1p(away[near] / middle) - np.log1p(-away[near] / (1 - middle))
+    return found

@@ -138,7 +138,8 @@ def logistic_calibration_curve(
     _check.level(level)
     source = source_of(predictions, actuals, sample_weight)
     given = one_stratum(count_points(source, notion=notion, r=r, logits=True), "the logistic calibration curve")
-    x, points, n_moved = by_logit(given)
+    found = by_logit(given)
+    x, points = found.x, found.points
     separated = float(_kernels.separation(x, points.w, points.wy))
     if separated != separated:
         raise UndefinedError("the logistic calibration curve needs both outcomes, and scores that are not all equal")
@@ -150,10 +151,15 @@ def logistic_calibration_curve(
     if not line.sound:
         raise UndefinedError(f"the logistic calibration curve cannot be fitted: {TOO_FLAT}")
     grid = np.linspace(given.score[0], given.score[-1], N_GRID)
-    at = line.columns(_kernels.clipped_logit(grid))
+    at = line.columns(found.at(grid))
     predictor = line.fit.coefficients @ at
     half = -NormalDist().inv_cdf((1 - level) / 2) * np.sqrt(line.variance(x, points, at))
-    settings = {"intercept": float(line.intercept), "slope": float(line.slope), "level": level, "n_clipped": n_moved}
+    settings = {
+        "intercept": float(line.intercept - line.slope * found.origin),
+        "slope": float(line.slope),
+        "level": level,
+        "n_clipped": found.n_clipped,
+    }
     return Curve(
         grid,
         _kernels.sigmoid(predictor),

@@ -15,6 +15,7 @@ from believable.errors import InputError
 LIST_TYPES = (nw.List, nw.Array)
 TEXT_TYPES = (nw.String, nw.Categorical, nw.Enum)
 MAX_COLUMNS_NAMED = 12  # the most column names that a message lists
+CAST = "cast it to a number first"
 FIRST_INEXACT_INTEGER = 2**53  # above this float64 cannot represent every integer
 
 
@@ -143,21 +144,21 @@ def present(schema: Mapping[str, Any], name: str, role: str) -> None:
         )
 
 
-def score_type(schema: Mapping[str, Any], names: Sequence[str], from_logits: bool) -> str:
+def score_type(schema: Mapping[str, Any], names: Sequence[str], from_logits: bool, advice: str = CAST) -> str:
     """Return float32 if all scores are that or narrower, else float64; text is refused even if it spells numbers."""
     small = []
     for name in names:
         dtype = schema[name]
         dtype = dtype.inner if isinstance(dtype, LIST_TYPES) else dtype
-        numeric(dtype, name, "scores")
+        numeric(dtype, name, "scores", advice)
         small.append(dtype in (nw.Float32, nw.Float16))
     return "float32" if all(small) and not from_logits else "float64"
 
 
-def numeric(dtype: Any, name: str, what: str) -> None:
+def numeric(dtype: Any, name: str, what: str, advice: str = CAST) -> None:
     """Raise unless a column holds numbers, or objects, which may be numbers."""
     if dtype in TEXT_TYPES:
-        raise InputError(f"column {name!r} holds text, not {what}: cast it to a number first")
+        raise InputError(f"column {name!r} holds text, not {what}: {advice}")
     if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown)):
         raise InputError(f"column {name!r} is of type {dtype}, not {what}")
 
@@ -195,12 +196,12 @@ def label_rules(
     if any(isinstance(one, int) and abs(one) >= FIRST_INEXACT_INTEGER for one in named):
         raise InputError(f"labels beyond 2^53 cannot be distinguished, got {list(named)!r}: cast them to text first")
     held = str if text else (bool, int, float)
-    if dtype not in (nw.Object, nw.Unknown) and not all(isinstance(one, held) for one in named):
+    if dtype != nw.Unknown and not all(isinstance(one, held) for one in named):
         option = "pos_label" if classes is None else "classes"
         asked = labels[-1] if classes is None else list(named)
         if isinstance(asked, held):
             option, asked = "neg_label", neg_label
-        stored, other = (_text(dtype), "not") if text else (str(dtype), "text")
+        stored, other = (_text(dtype), "not") if text else ("booleans or numbers", "text")  # on some engines, either
         raise InputError(f"labels in column {label!r} are {stored}, but {option}={asked!r} is {other}")
     text = text or any(isinstance(one, str) for one in named)
     return {"named": named, "pos_label": classes is None and neg_label is None, "text": text, "boolean": boolean}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -15,6 +15,7 @@ from narwhals.exceptions import DuplicateError
 
 from believable._check import is_missing
 from believable._types import Array
+from believable.engines.columns import CAST
 from believable.errors import InputError, MissingDependencyError
 
 Step = Callable[[Any], Any]
@@ -75,30 +76,56 @@ class Frame:
         """Return the types of the columns, by name."""
         return dict(self.rows.collect_schema())
 
-    def can_ask_for(self, names: Sequence[str]) -> None:
-        """Raise if the engine would misread a column name."""
+    def can_ask_for(self, schema: Mapping[str, Any], names: Sequence[str]) -> None:
+        """Raise if the engine would misread a column name, or cannot read the type of a column."""
         for name in names:
+            if self.engine == "ibis" and schema[name] == nw.Float16:  # a table in memory, which duckdb cannot import
+                raise InputError(
+                    f"column {name!r} is of type Float16, which ibis cannot read: cast it to float32 first"
+                )
             if self.engine.startswith("pyspark") and ("." in name or "`" in name):
                 raise InputError(
                     f"Spark would misread the column name {name!r}: rename the column, without dots and backticks"
                 )
+
+    @property
+    def cast_advice(self) -> str:
+        """What to do about text where numbers are needed; dask may have made it from numbers."""
+        if self.engine != "dask":
+            return CAST
+        return (
+            f"{CAST}; if dask made this text from Python objects (Decimal, None, lists), make the frame under "
+            "dask.config.set({'dataframe.convert-string': False})"
+        )
 
     def only(self, names: Sequence[str]) -> Frame:
         """Return the frame with these columns only, so that no others are moved."""
         return replace(self, rows=self.rows.select(*dict.fromkeys(names)))
 
     def settled(self, name: str, dtype: Any, kinds: tuple[type, ...] = NUMBER_TYPES) -> Any:
-        """Return the type of a column; for objects, which may be anything, that of one entry."""
-        if self.engine == "dask" and nw.to_native(self.rows)._meta[name].dtype == object:
-            dtype = nw.Object()
+        """Return the type of a column; for objects, which may be anything, that of one entry.
+
+        Categories of numbers are those numbers.
+        """
+        if dtype == nw.Categorical and self.engine in ("pandas", "dask", "pyarrow"):  # elsewhere, categories are text
+            return _of_categories(self._sample(), name, dtype)
+        if self.engine in ("pandas", "dask") and self._sample()[name].dtype == object:
+            dtype = nw.Object()  # narwhals calls objects text if all are missing, or if dask holds them
         if dtype != nw.Object:
             return dtype
         one = self.first(name)
-        if one is None or isinstance(one, kinds):
+        if one is None:
+            return nw.Unknown()
+        if isinstance(one, kinds):
             return dtype
         if isinstance(one, str):
             return nw.String()
         raise InputError(f"column {name!r} holds {type(one).__name__} objects, which are neither numbers nor text")
+
+    def _sample(self) -> Any:
+        """Return a native frame in memory with the same types; of dask, one without rows."""
+        native = nw.to_native(self.rows)
+        return native._meta if self.engine == "dask" else native
 
     def tally(self, step: Step) -> dict[str, Array]:
         """Return the result of `step` on the frame: few rows of sums, as arrays by name.
@@ -123,9 +150,24 @@ class Frame:
         rows = self.rows.select(nw.col(name).alias("value")).filter(~nw.col("value").is_null())
         if self.engine == "dask":
             native = nw.to_native(rows)["value"]
-            return list((native.drop_duplicates() if distinct else native).head(most, npartitions=-1))
+            return list((native.drop_duplicates() if distinct else native).head(most, npartitions=-1).tolist())
         rows = (rows.unique() if distinct else rows).head(most)
         return list(_collected(rows, self.engine).get_column("value").to_list())
+
+
+def _of_categories(native: Any, name: str, dtype: Any) -> Any:
+    """Return the type of the categories of a column if they are numbers, else its own type."""
+    column = native[name]
+    if hasattr(column, "combine_chunks"):  # pyarrow
+        values = column.slice(0, 0).cast(column.type.value_type)
+    elif hasattr(column.dtype, "pyarrow_dtype"):
+        values = column.iloc[:0].astype(type(column.dtype)(column.dtype.pyarrow_dtype.value_type))
+    else:
+        values = column.dtype.categories.to_series()
+    found = nw.from_native(values, series_only=True).dtype
+    if found == nw.Boolean:  # which engines cast to numbers in one step only
+        return nw.UInt8()
+    return found if found.is_numeric() else dtype
 
 
 def _collected(rows: Any, engine: str) -> Any:

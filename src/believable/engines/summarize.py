@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, Literal
 
 import narwhals as nw
@@ -175,7 +176,7 @@ def _columns(frame: Frame, asked: _Asked) -> tuple[FrameColumns, tuple[str, ...]
         raise InputError(f"column {label!r} cannot hold both the scores and the labels")
     for name in (*asked.by, *asked.weights):
         present(schema, name, "weight" if name == asked.weight else "by")
-    frame.can_ask_for([*scores, label, *asked.by, *asked.weights])
+    frame.can_ask_for(schema, [*scores, label, *asked.by, *asked.weights])
     for name in asked.by:
         objects = schema[name] == nw.Object and isinstance(frame.first(name), (dict, *SEQUENCE_TYPES))
         if objects or schema[name].is_nested():
@@ -185,8 +186,8 @@ def _columns(frame: Frame, asked: _Asked) -> tuple[FrameColumns, tuple[str, ...]
     for name in scores:
         schema[name] = frame.settled(name, schema[name], (*NUMBER_TYPES, *SEQUENCE_TYPES))
     for name in asked.weights:
-        numeric(schema[name], name, "weights")
-    dtype, width = score_type(schema, scores, asked.from_logits), None
+        numeric(schema[name], name, "weights", frame.cast_advice)
+    dtype, width = score_type(schema, scores, asked.from_logits, frame.cast_advice), None
     if len(scores) == 1:
         dtype, width = _lists(frame, schema[scores[0]], scores[0], dtype, asked, classes)
     ndim, n_classes = (1, 2) if len(scores) == 1 and width is None else (2, width or len(scores))
@@ -216,10 +217,15 @@ def _one_negative(frame: Frame, label: str, pos_label: Any) -> None:
             argument="pos_label",
             label=label,
             several=several,
-            found=_check.in_a_list(sorted(map(repr, found))),
+            found=_check.in_a_list(sorted(map(_as_written, found))),
             pos_label=pos_label,
             hint=Hint.NAME_THE_NEGATIVE_IN_FILE,
         )
+
+
+def _as_written(label: Any) -> str:
+    """Return a label as a user wrote it: on some engines, whole numbers beside missing ones are floats."""
+    return repr(int(label) if isinstance(label, (float, Decimal)) and float(label).is_integer() else label)
 
 
 def _lists(

@@ -62,21 +62,22 @@ def cox_test(
     source = source_of(predictions, actuals, sample_weight)
     points = one_stratum(count_points(source, notion=notion, r=r, logits=True), COX_TEST)
     refuse_weights(points, COX_TEST)
-    logits, points, _ = by_logit(points)
+    given = by_logit(points)
+    logits, points = given.logits, given.points
     as_they_are, _, _ = _kernels.likelihood(
         np.stack([np.ones_like(logits), logits]), np.array([0.0, 1.0]), points.w, points.wy
     )
-    statistic = max(2 * (_highest(logits, points) - as_they_are), 0.0)
+    statistic = max(2 * (_highest(given.x, points) - as_they_are), 0.0)
     return TestResult(statistic, float(chdtrc(2, statistic)), 2, int(points.n.sum()), "chi-squared")
 
 
-def _highest(logits: Float64s, points: Points) -> float:
+def _highest(x: Float64s, points: Points) -> float:
     """Return the largest log-likelihood of any line, or its limit for ever steeper ones."""
-    if logits[0] == logits[-1]:
+    if x[0] == x[-1]:
         raise UndefinedError(f"{COX_TEST} needs scores that are not all equal")
-    separated = float(_kernels.separation(logits, points.w, points.wy))
+    separated = float(_kernels.separation(x, points.w, points.wy))
     if separated == 0:
-        line = Line.of(logits, points.w, points.wy)
+        line = Line.of(x, points.w, points.wy)
         if not line.sound:
             raise UndefinedError(f"{COX_TEST} cannot be computed: {TOO_FLAT}")
         return float(line.fit.log_likelihood)

@@ -148,12 +148,19 @@ def _by_resampling(
         drawn = _along_a_line(vectors, similarity.bandwidth, n_resamples, rng)
     else:
         labels = _kernels.draw_labels(vectors.points, n_resamples, rng)
-        drawn = _kernels.skce_replicates(vectors.points, vectors.weight, similarity, labels)
+        drawn = _kernels.skce_replicates(vectors.points, vectors.weight, _of_vectors(vectors, similarity), labels)
         noise = (
             1e-12 if vectors.points.shape[1] > _kernels.FEW_CLASSES else 0.0
         )  # terms near 1 cancel with many classes
     p_value = resampling_p_value(observed, drawn / _kernels.pair_weight(vectors.weight), noise)
     return TestResult(observed, p_value, None, len(vectors), "resampling")
+
+
+def _of_vectors(vectors: Vectors, similarity: _kernels.Similarity) -> _kernels.Similarity:
+    """Return the kernel of the vectors (1 - p, p) as a function of p alone, as in `Vectors.places`."""
+    if vectors.score is None or callable(similarity.name):
+        return similarity
+    return _kernels.Similarity(lambda x, y: similarity.between(x[:, [1, 1]], y[:, [1, 1]]))
 
 
 def _along_a_line(vectors: Vectors, bandwidth: float, n_resamples: int, rng: np.random.Generator) -> Float64s:

@@ -30,7 +30,8 @@ def _points(source: Source, *, notion: Notion | None = None, r: int | None = Non
 
 def _shift(stats: PointStats, *, interval: Interval = "wald", level: float = 0.95) -> Estimate:
     points = one_stratum(stats, "calibration-in-the-large")
-    logits, points, _ = by_logit(points)
+    given = by_logit(points)
+    logits, points = given.logits, given.points
     values = shifts(logits, points)
     if values.ndim:
         return values  # type: ignore[return-value] # an array, for replicates

@@ -11,7 +11,7 @@ import numpy as np
 
 from believable import _check, _kernels
 from believable._types import Array, Float64s, Notion
-from believable.curves.curve import TOO_FLAT, by_logit
+from believable.curves.curve import TOO_FLAT, LogitPoints, by_logit
 from believable.curves.logistic import Line
 from believable.errors import UndefinedError
 from believable.metrics._logistic import (
@@ -60,25 +60,26 @@ def _slope_intercept(
     stats: PointStats, *, interval: Interval = "wald", level: float = 0.95, fix_intercept: bool = False
 ) -> SlopeIntercept:
     points = one_stratum(stats, "the calibration slope")
-    logits, points, n_clipped = by_logit(points)
+    given = by_logit(points)
+    x, points, n_clipped = given.x, given.points, given.n_clipped
     if fix_intercept:
         if np.ndim(points.wy) > 1:
-            return slopes_alone(logits, points)  # type: ignore[return-value] # an array, for replicates
+            return slopes_alone(given.logits, points)  # type: ignore[return-value] # an array, for replicates
         at_0 = Estimate(0.0, 0.0, 0.0, level, "fixed")
-        return SlopeIntercept(slope_alone(logits, points, interval, level), at_0, n_clipped)
-    separated = _kernels.separation(logits, points.w, points.wy)
+        return SlopeIntercept(slope_alone(given.logits, points, interval, level), at_0, n_clipped)
+    separated = _kernels.separation(x, points.w, points.wy)
     if separated.ndim:
-        return slopes(logits, points, separated)  # type: ignore[return-value] # an array, for replicates
+        return slopes(x, points, separated)  # type: ignore[return-value] # an array, for replicates
     if np.isnan(separated):
-        what = "scores that are not all equal" if logits[0] == logits[-1] else "both outcomes"
+        what = "scores that are not all equal" if x[0] == x[-1] else "both outcomes"
         raise UndefinedError(f"the calibration slope needs {what}")
     if interval == "profile":
         counts_for_profile(points)
     if separated:
-        return SlopeIntercept(*_infinite(logits, points, int(separated), level), n_clipped)
+        return SlopeIntercept(*_infinite(given, int(separated), level), n_clipped)
     if interval == "profile":
-        return SlopeIntercept(*_profile(logits, counts_for_profile(points), level), n_clipped)
-    return SlopeIntercept(*_wald(_line(logits, points), logits, points, level), n_clipped)
+        return SlopeIntercept(*_profile(given, counts_for_profile(points), level), n_clipped)
+    return SlopeIntercept(*_wald(_line(x, points), given, points, level), n_clipped)
 
 
 @metric(
@@ -169,44 +170,45 @@ def calibration_slope_intercept(
     return _slope_intercept(points, interval=interval, level=level, fix_intercept=fix_intercept)
 
 
-def slopes(logits: Float64s, points: Points, separated: Array) -> Array:
+def slopes(x: Float64s, points: Points, separated: Array) -> Array:
     """Return the slope of each replicate; infinite where a threshold separates the classes, NaN where undefined."""
     values = np.where(separated > 0, np.inf, np.where(separated < 0, -np.inf, separated))
     fitted = separated == 0
     if fitted.any():
         w, wy = (part[fitted] for part in np.broadcast_arrays(points.w, points.wy))
-        line = Line.of(logits, w, wy)
+        line = Line.of(x, w, wy)
         found = line.slope
         for b in np.flatnonzero(~line.sound):  # weights too unequal to be scaled like those of the other replicates
-            alone = Line.of(logits, w[b], wy[b])
+            alone = Line.of(x, w[b], wy[b])
             found[b] = alone.slope if alone.sound else np.nan
         values[fitted] = found
     return values
 
 
-def _line(logits: Float64s, points: Points) -> Line:
-    line = Line.of(logits, points.w, points.wy)
+def _line(x: Float64s, points: Points) -> Line:
+    line = Line.of(x, points.w, points.wy)
     if not line.sound:
         raise UndefinedError(f"the calibration slope cannot be fitted: {TOO_FLAT}")
     return line
 
 
-def _wald(line: Line, logits: Float64s, points: Points, level: float) -> tuple[Estimate, Estimate]:
-    directions = np.array([[0.0, 1.0], [1 / line.scale, -line.centre / line.scale]])  # of slope and intercept
-    half = normal_quantile(level) * np.sqrt(line.variance(logits, points, directions))
+def _wald(line: Line, given: LogitPoints, points: Points, level: float) -> tuple[Estimate, Estimate]:
+    """Return slope and intercept with their intervals; the line is in x, whose origin is that of `given`."""
+    directions = np.array([[0.0, 1.0], [1 / line.scale, -(line.centre + given.origin) / line.scale]])
+    half = normal_quantile(level) * np.sqrt(line.variance(given.x, points, directions))
     slope, intercept = (
         Estimate(float(value), float(value - width), float(value + width), level, "wald")
-        for value, width in zip((line.slope, line.intercept), half, strict=True)
+        for value, width in zip((line.slope, line.intercept - line.slope * given.origin), half, strict=True)
     )
     return slope, intercept
 
 
-def _profile(logits: Float64s, counts: Points, level: float) -> tuple[Estimate, Estimate]:
-    line = _line(logits, counts)
-    one, highest = np.ones_like(logits), float(line.fit.log_likelihood)
-    deviances = (_deviance(logits, one, counts, highest), _deviance(one, logits, counts, highest))
+def _profile(given: LogitPoints, counts: Points, level: float) -> tuple[Estimate, Estimate]:
+    line = _line(given.x, counts)
+    one, highest = np.ones_like(given.x), float(line.fit.log_likelihood)
+    deviances = (_deviance(given.x, one, counts, highest), _deviance(one, given.logits, counts, highest))
     found = []
-    for start, deviance in zip(_wald(line, logits, counts, level), deviances, strict=True):
+    for start, deviance in zip(_wald(line, given, counts, level), deviances, strict=True):
         low, high = (
             profile_end(deviance, start.value, end, side, level) for side, end in ((-1, start.low), (1, start.high))
         )
@@ -231,12 +233,13 @@ def _deviance(
     return deviance
 
 
-def _infinite(logits: Float64s, points: Points, side: int, level: float) -> tuple[Estimate, Estimate]:
+def _infinite(given: LogitPoints, side: int, level: float) -> tuple[Estimate, Estimate]:
     """Slope and intercept when a threshold separates the classes; side is 1 if the positives are above, -1 if below."""
+    x, points = given.x, given.points
     positive, negative = points.wy, points.w - points.wy
     below, above = (negative, positive) if side > 0 else (positive, negative)
     lower, upper = np.flatnonzero(below > 0)[-1], np.flatnonzero(above > 0)[0]  # equal if a point has both classes
-    threshold = (logits[lower] + logits[upper]) / 2
+    threshold = given.origin + (x[lower] + x[upper]) / 2
     if abs(threshold) > AT_LOGIT_0:
         limit = -side * math.copysign(math.inf, threshold)
     else:
@@ -251,7 +254,7 @@ def _infinite(logits: Float64s, points: Points, side: int, level: float) -> tupl
     if lower == upper:
         n, k = counts.w[lower], counts.wy[lower]
         highest = float(k * np.log(k / n) + (n - k) * np.log1p(-k / n))
-    deviance = _deviance(logits, np.ones_like(logits), counts, highest)
-    end = profile_end(deviance, side * math.inf, side * 2 / float(logits[-1] - logits[0]), -side, level)
+    deviance = _deviance(x, np.ones_like(x), counts, highest)
+    end = profile_end(deviance, side * math.inf, side * 2 / float(x[-1] - x[0]), -side, level)
     low, high = (end, math.inf) if side > 0 else (-math.inf, end)
     return Estimate(side * math.inf, low, high, level, "profile"), intercept

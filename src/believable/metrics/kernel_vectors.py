@@ -50,6 +50,15 @@ class Vectors:
         residuals[np.arange(n), predictions.labels.astype(np.intp)] += 1
         return cls(points, residuals, weight, None)
 
+    def places(self, similarity: _kernels.Similarity) -> Float64s:
+        """Return rows with the distances of the vectors: (p, p) instead of (1 - p, p), whose 1 - p is rounded.
+
+        A callable kernel gets the vectors themselves.
+        """
+        if self.score is None or callable(similarity.name):
+            return self.points
+        return np.column_stack([self.score, self.score])
+
 
 def similarity_of(vectors: Vectors, kernel: Kernel, bandwidth: float | None) -> _kernels.Similarity:
     """Return the kernel requested, with the bandwidth given or the median distance."""
@@ -123,7 +132,7 @@ def pair_rows(vectors: Vectors, similarity: _kernels.Similarity) -> _kernels.Skc
     """Return each row's sum of h over the other rows, and the sum of squares; see `_kernels.skce_rows`."""
     w = vectors.weight
     if vectors.score is None or not on_a_line(vectors, similarity):
-        return _kernels.skce_rows(vectors.points, vectors.residuals, w, similarity)
+        return _kernels.skce_rows(vectors.places(similarity), vectors.residuals, w, similarity)
     order = _kernels.ascending(vectors.score)
     p, nu = vectors.score[order], similarity.bandwidth
     excess = vectors.residuals[order, 1]
@@ -167,8 +176,9 @@ def biased_skce(vectors: Vectors, similarity: _kernels.Similarity) -> float:
     if vectors.score is not None and on_a_line(vectors, similarity):
         order = _kernels.ascending(vectors.score)
         return float(2 * _kernels.laplace_form(vectors.score[order], values[order, 1], similarity.bandwidth) / total)
-    order = _kernels.row_order(vectors.points)
-    points = vectors.points[order]
+    points = vectors.places(similarity)
+    order = _kernels.row_order(points)
+    points = points[order]
     starts = _kernels.runs(points)
     values = np.add.reduceat(values[order], starts, axis=0)
     points = points[starts]
@@ -186,4 +196,4 @@ def block_sums(vectors: Vectors, similarity: _kernels.Similarity, size: int) -> 
         # As in `line_total`; this sum equals W^2 - sum w^2 without a difference that would cancel.
         pairs = 2 * (w[:, 1:] * np.cumsum(w, axis=1)[:, :-1]).sum(axis=1)
         return 4 * _kernels.pairs_of_blocks(p, values, similarity.bandwidth), pairs
-    return _kernels.skce_blocks(vectors.points, vectors.residuals, vectors.weight, similarity, size)
+    return _kernels.skce_blocks(vectors.places(similarity), vectors.residuals, vectors.weight, similarity, size)

@@ -54,7 +54,7 @@ def _smooth_error(points: PointStats, *, bandwidth: float | None = None) -> floa
     elsewhere={
         "relplot": (
             "`smECE`: rounded up to a bandwidth of k/1024 and read off a grid; rows with scores of exactly 0 or 1"
-            " count half"
+            " count half; the kernel ends at a distance of 1/2, which makes large errors larger"
         ),
         "calibre": "`smooth_calibration_error`: for one event, as in relplot",
         "probmetrics": "`smece`: that of relplot",

@@ -45,7 +45,8 @@ class DirichletCalibration(PenalisedRecalibrator):
     Where the classes are separated by the scores, or one does not occur in y, no W is best. Then a standard normal
     prior around the identity, sum (W - I)^2 / (2 n) + sum b^2 / (2 n) with n the sum of the weights, is added, with a
     `LimitWarning`. A class that does not occur gets small probabilities, of the order of 1/n: in simulations with three
-    classes, 0.6/n on average at n = 400 and 1/n at n = 10,000, and more in individual rows.
+    classes (`python -m benchmarks.figures absent`), 3/n on average at n = 400 and 1/n at n = 10,000, and much more in
+    individual rows.
 
     Parameters
     ----------

@@ -37,7 +37,8 @@ class MatrixScaling(PenalisedRecalibrator):
     Where the classes are separated by the scores, or one does not occur in y, no W is best. Then a standard normal
     prior around the identity, sum (W - I)^2 / (2 n) + sum b^2 / (2 n) with n the sum of the weights, is added, with a
     `LimitWarning`. A class that does not occur gets small probabilities, of the order of 1/n: in simulations with three
-    classes, 3/n on average at n = 400 and 4/n at n = 10,000, and more in individual rows.
+    classes (`python -m benchmarks.figures absent`), 3/n on average at n = 400 and 1/n at n = 10,000,
+    and much more in individual rows.
 
     Logits may be masked in some rows, for example with -1e9 for a class that is impossible. With a mask beyond -1e9, W
     may not be optimal, but it is no worse than the best temperature, and its columns need not sum to one. The other

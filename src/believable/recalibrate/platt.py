@@ -60,14 +60,14 @@ class PlattScaling(BinaryRecalibrator):
     constant from such scores first. A score that is more than 1e100, and more than 1e100 times as large as others, is
     limited to that. Differences below 1e-150 are ignored beside others above 1e-100.
 
-    With tens of thousands of rows, `fit_from_cells` agrees with the probabilities from the rows, here and for
-    `BetaCalibration` and `BetaCDFCalibration`,
+    With 50,000 rows, `fit_from_cells` agrees with the probabilities from the rows, here and for `BetaCalibration` and
+    `BetaCDFCalibration` (`python -m benchmarks.figures cells`),
 
     - to 1e-5 from 50,400 uniform cells, if the scores are spread (logits with a standard deviation of 1 to 3 about 0);
     - to 1e-4, and to 5e-4 of the smaller of p' and 1 - p', from 50,400 cells with `spacing="logit"`, wherever scores
       lie, even 1e-6 from 0 or 1: that is about a thousandth of their standard error, and shrinks with it;
-    - to 0.5 % of p' from uniform cells for scores around 1e-3, 2 % for 1e-4, 10 % for 1e-5, and not at all for 1e-6,
-      because those are all in one cell. A `LimitWarning` appears if more than 5 % are in the outermost cells.
+    - to 0.5 % of p' from uniform cells for scores around 1e-3, 2 % for 1e-4, and not at all for 1e-5 and below, because
+      those are nearly all in one cell. A `LimitWarning` appears if more than 5 % are in the outermost cells.
 
     References
     ----------

@@ -36,7 +36,8 @@ class VectorScaling(PenalisedRecalibrator):
     Where the classes are separated by the scores, or one does not occur in y, no v is best. Then a standard normal
     prior around the identity, sum (v - 1)^2 / (2 n) + sum b^2 / (2 n) with n the sum of the weights, is added, with a
     `LimitWarning`. A class that does not occur gets small probabilities, of the order of 1/n: in simulations with three
-    classes, 3/n on average at n = 400 and 5/n at n = 10,000, and more in individual rows.
+    classes (`python -m benchmarks.figures absent`), 8/n on average at n = 400 and at n = 10,000, and
+    much more in individual rows.
 
     Logits may be masked in some rows, for example with -1e9 for a class that is impossible: p' is then zero there for
     every v > 0. Only masked labels pull v to zero.

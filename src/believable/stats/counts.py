@@ -350,6 +350,7 @@ def check_columns(columns: Mapping[str, Array]) -> None:
 def check_scores(columns: Mapping[str, Array], lower: Array, upper: Array) -> None:
     """Raise an error if a mean score lies outside its bin, except for rounding: then another rule made the bins."""
     mean = columns["wp"] / columns["w"]
+    lower, upper = (np.asarray(edges, np.float64) for edges in (lower, upper))  # 1 + 1e-9 is 1 in float32
     outside = (mean < lower * (1 - 1e-9)) | (mean > upper * (1 + 1e-9))
     if outside.any():
         i = int(np.argmax(outside))

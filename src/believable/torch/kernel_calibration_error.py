@@ -224,7 +224,7 @@ def unbiased_skce(given: DeviceVectors) -> float:
     if vectors.score is not None and on_a_line(vectors, similarity):
         total = 2 * _line(given, values, diagonal=False)
     else:
-        total = pair_form(given.here(vectors.points), given.here(values), similarity, diagonal=False)
+        total = pair_form(given.here(vectors.places(similarity)), given.here(values), similarity, diagonal=False)
     return float(total) / _kernels.pair_weight(vectors.weight)
 
 
@@ -238,8 +238,9 @@ def biased_skce(given: DeviceVectors) -> float:
     whole = vectors.weight.sum() ** 2
     if vectors.score is not None and on_a_line(vectors, similarity):
         return float(2 * _line(given, values, diagonal=True) / whole)
-    order = _kernels.row_order(vectors.points)
-    points = vectors.points[order]
+    points = vectors.places(similarity)
+    order = _kernels.row_order(points)
+    points = points[order]
     starts = _kernels.runs(points)
     values = np.add.reduceat(values[order], starts, axis=0)
     return float(pair_form(given.here(points[starts]), given.here(values), similarity, diagonal=True)) / float(whole)
@@ -250,7 +251,8 @@ def block_skce(given: DeviceVectors, size: int) -> float:
     vectors, rows = given.vectors, len(given) // size * size
     shape = (-1, size, vectors.points.shape[1])
     values = (vectors.residuals * vectors.weight[:, None])[:rows].reshape(shape)
-    points, values = given.here(vectors.points[:rows].reshape(shape)), given.here(values)
+    points = given.here(vectors.places(given.similarity)[:rows].reshape(shape))
+    values = given.here(values)
     total = torch.zeros((), dtype=torch.float64, device=given.device)
     for start in range(0, len(points), max(1, KERNEL_ENTRIES_AT_ONCE // size**2)):
         here = slice(start, start + max(1, KERNEL_ENTRIES_AT_ONCE // size**2))

@@ -65,7 +65,7 @@ class CalibrationError(Metric):
     """
 
     is_differentiable = False
-    higher_is_better: bool | None = False
+    higher_is_better = False  # no annotation: as text, which the import above makes it, TorchScript cannot read it
     full_state_update = False
 
     def __init__(

@@ -88,11 +88,12 @@ class KCELoss(BatchLoss):
         if p.ndim == 1 and self.kernel == "tv":
             form = 2 * line_form(p, batch.weighted(labels - p), similarity.bandwidth, diagonal=diagonal)
         else:
-            if p.ndim == 1:
-                p = torch.stack([1 - p, p], dim=1)
+            places = p
+            if p.ndim == 1:  # (p, p) has the distances of (1 - p, p), without rounding 1 - p
+                p, places = torch.stack([1 - p, p], dim=1), torch.stack([p, p], dim=1)
             unit = (labels[:, None] == torch.arange(p.shape[1], device=p.device)).double()
             unit = unit.masked_fill(labels.isnan()[:, None], torch.nan)
-            form = pair_form(p, batch.weighted(unit - p), similarity, diagonal=diagonal)
+            form = pair_form(places, batch.weighted(unit - p), similarity, diagonal=diagonal)
         return form if diagonal else form / pair_weight(batch.weight)
 
     def extra_repr(self) -> str:
