@@ -69,12 +69,12 @@ class BetaCalibration(BinaryRecalibrator):
     Notes
     -----
     Where the data do not determine the map, a `LimitWarning` says which limit was used. If no positive has a lower
-    score than any negative (for "ab" and "a": if 1/2 separates them) the likelihood has no maximum, and outcomes are smoothed
-    as `PlattScaling(targets="smoothed")` does. Two distinct scores are too few for three parameters: then a = b. One
-    distinct score carries no information: then a = b = 0, and every row gets the base rate. For "ab" and "a",
-    scores of exactly 1/2 do not count: with one other distinct score a = b, with none a = b = 1. Logits within 1e-14 of 0 count as equal.
-    Where scores differ by less than about 1e-11 of their size, p' loses digits to cancellation. A logit that is more
-    than 1e100, and more than 1e100 times as large as others, is limited to that.
+    score than any negative (for "ab" and "a": if 1/2 separates them) the likelihood has no maximum, and outcomes are
+    smoothed as `PlattScaling(targets="smoothed")` does. Two distinct scores are too few for three parameters: then
+    a = b. One distinct score carries no information: then a = b = 0, and every row gets the base rate. For "ab" and
+    "a", scores of exactly 1/2 do not count: with one other distinct score a = b, with none a = b = 1. Logits within
+    1e-14 of 0 count as equal. Where scores differ by less than about 1e-11 of their size, p' loses digits to
+    cancellation. A logit that is more than 1e100, and more than 1e100 times as large as others, is limited to that.
 
     References
     ----------
