@@ -81,7 +81,7 @@ def test_every_old_file_has_outputs():
 )
 def test_text_that_does_not_begin_as_json_is_refused(text):
     """JSON without its first character is no path, however long it is: one sentence, not an error of the system."""
-    with pytest.raises(SchemaError, match="the text does not begin with '{', and there is no file of that name") as e:
+    with pytest.raises(SchemaError, match="the text does not begin with") as e:
         load_recalibrator(text)
     assert len(str(e.value)) < 400
 
