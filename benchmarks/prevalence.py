@@ -16,7 +16,7 @@ from believable import _kernels
 from believable.errors import LimitWarning
 from believable.recalibrate import PlattScaling, PriorShift
 
-N_SETS = 300
+N_SETS = 200
 N_SOURCE = 4000
 DISTANCES = {0.76: 1.0, 0.86: 1.53, 0.92: 1.99}  # between the means, in standard deviations; by AUC
 

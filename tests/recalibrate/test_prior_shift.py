@@ -189,6 +189,30 @@ def test_interval_is_where_the_likelihood_is_high():
         assert end in (0, 1) or 2 * (top - profile(end)) == pytest.approx(chi2.ppf(0.95, 1), abs=0.01)
 
 
+def test_an_estimated_source_widens_the_interval():
+    """The interval allows for the error of a source that was estimated, and more so from fewer rows."""
+    rng = np.random.default_rng(5)
+    z, y = population(rng, 20_000, 0.5, 1.5)
+    new, _ = population(rng, 3000, 0.3, 1.5)
+    given = PriorShift(input="logits", source=np.bincount(y[:400]) / 400).fit(z[:400], y[:400]).adapt(new)
+    few, many = (PriorShift(input="logits").fit(z[:n], y[:n]).adapt(new) for n in (400, 20_000))
+    widths = [float(np.diff(each.target_interval_[1])[0]) for each in (given, many, few)]
+    assert widths[0] < widths[2]
+    assert widths[1] < widths[2]
+
+    def estimate(share):
+        return PriorShift(input="logits", source=share).fit(z[:400], y[:400]).adapt(new).target_[1]
+
+    share = few.source_[1]
+    slope = (estimate(share + 1e-4) - estimate(share - 1e-4)) / 2e-4
+    p = 1 / (1 + np.exp(-new))
+    f, g = p / share, (1 - p) / (1 - share)
+    t = few.target_[1]
+    own = 1 / np.sum(((f - g) / (t * f + (1 - t) * g)) ** 2)
+    ratio = 1 + slope**2 * share * (1 - share) / 400 / own
+    assert widths[2] == pytest.approx(widths[0] * np.sqrt(ratio), rel=0.02)  # the likelihood is nearly a parabola
+
+
 def test_miscalibrated_scores_are_said():
     """Scores that are not calibrated for their labels, apart from the shares, come with a warning; calibrated ones not."""
     z, y = population(np.random.default_rng(2), 4000, 0.1)

@@ -82,7 +82,7 @@ from believable._kernels.resampling import (
 )
 from believable._kernels.rising import RisingFit, fit_rising, slope_columns
 from believable._kernels.rows import extrema, label_scores, row_blocks, row_sum_extrema, top_hit, top_one, top_ranked
-from believable._kernels.shares import inner_shares, share_interval
+from believable._kernels.shares import inner_shares, share_interval, source_inflation
 from believable._kernels.smoothing import (
     cell_starts,
     local_polynomial,
@@ -223,6 +223,7 @@ __all__ = [
     "smoothed_variance",
     "softmax",
     "sort_pairs",
+    "source_inflation",
     "spline_slopes",
     "spread_rows",
     "sup_tail",

@@ -34,9 +34,9 @@ def inner_shares(density: Float64s, weight: Float64s, source: Float64s, most_lik
 
 
 def share_interval(
-    density: Float64s, weight: Float64s, most_likely: Float64s, k: int, most_deviance: float
+    density: Float64s, weight: Float64s, most_likely: Float64s, k: int, most_deviance: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return the shares of component k between which twice the loss of log-likelihood is at most `most_deviance`.
+    """Return the shares of component k up to which twice the loss of log-likelihood is at most as given, on each side.
 
     The other shares are the most likely ones for each share of k. Rows count as (sum w)^2 / sum w^2 in all.
     """
@@ -48,18 +48,36 @@ def share_interval(
     start = np.delete(most_likely, k) + 1e-3
     best = _mean_log(density @ most_likely, mean)
 
-    def excess(share: float) -> float:
+    def excess(share: float, allowed: float) -> float:
         """Return the deviance above the allowed one."""
         blended = (1 - share) * others + share * density[:, k : k + 1]
         if not blended.any(axis=1).all():  # a row is impossible with this share
             return IMPOSSIBLE
         shares = mixture_shares(blended, mean, start)[0] if blended.shape[1] > 1 and share < 1 else start / start.sum()
-        return min(2 * rows * (best - _mean_log(blended @ shares, mean)) - most_deviance, IMPOSSIBLE)
+        return min(2 * rows * (best - _mean_log(blended @ shares, mean)) - allowed, IMPOSSIBLE)
 
     found = float(most_likely[k])
-    low = 0.0 if excess(0.0) <= 0 else brentq(excess, 0.0, found, xtol=CLOSE_SHARE)
-    high = 1.0 if excess(1.0) <= 0 else brentq(excess, found, 1.0, xtol=CLOSE_SHARE)
+    down, up = most_deviance
+    low = 0.0 if excess(0.0, down) <= 0 else brentq(excess, 0.0, found, args=(down,), xtol=CLOSE_SHARE)
+    high = 1.0 if excess(1.0, up) <= 0 else brentq(excess, found, 1.0, args=(up,), xtol=CLOSE_SHARE)
     return float(low), float(high)
+
+
+def source_inflation(density: Float64s, weight: Float64s, source: Float64s, shares: Float64s, rows: float) -> Float64s:
+    """Return by how much an estimated source, from this many rows, raises the variance of each share: a factor from 1.
+
+    Shares and logarithms of the source move together as the slope of the log-likelihood, on shares that sum to one,
+    stays 0. The variance that shares have anyway comes from the curvature of the log-likelihood.
+    """
+    mean = weight / weight.sum()
+    seen = density / (density @ shares)[:, None]
+    products = (seen * mean[:, None]).T @ seen
+    tangent = np.linalg.svd(np.ones((1, len(source))))[2][1:].T
+    inverse = tangent @ np.linalg.pinv(tangent.T @ products @ tangent, hermitian=True) @ tangent.T
+    change = inverse @ (products * shares - np.diag(mean @ seen))
+    added = np.maximum(np.einsum("kj,kj->k", change / source, change) - change.sum(axis=1) ** 2, 0) / rows
+    own = np.diag(inverse) * float(mean @ mean)
+    return np.asarray(1 + np.where(own > 0, added / np.where(own > 0, own, 1), 0))
 
 
 def _mean_log(mixed: Float64s, weight: Float64s) -> float:

@@ -82,11 +82,12 @@ class PriorShift(MatrixRecalibrator):
 
     >>> new_place = [0.2] * 800 + [0.9] * 200
     >>> PriorShift().fit([0.2, 0.9] * 10, half).adapt(new_place).target_.round(4)
-    array([0.8336, 0.1664])
+    array([0.8325, 0.1675])
     """
 
     _gap: str = ""  # how the scores that were fitted are miscalibrated, in words
     _averages: _Averages | None = None
+    _source_rows: float = 0.0  # rows that the source was estimated from; 0 where it was given
     target_interval_: Float64s | None
 
     fields: ClassVar[dict[str, Field]] = {"source": Vector(0, 1, fewest=2), "target": Vector(0, 1, fewest=2)}
@@ -128,14 +129,16 @@ class PriorShift(MatrixRecalibrator):
 
         `target_interval_` holds the shares of each class that lower the largest l by at most half the quantile of
         chi-squared with one degree of freedom, the other shares being the most likely ones (profile likelihood); with
-        weights, n rows count as (sum w)^2 / sum w^2. It assumes that scores are calibrated in the source population and
-        that only shares differ, and takes the source as known. The interval may begin at 0.
+        weights, n rows count as (sum w)^2 / sum w^2. If the source was estimated from y, the quantile is multiplied by
+        the ratio of the variances of a share with and without the sampling error of the source, the larger one of those
+        at the target and at the end without this factor. It assumes that scores
+        are calibrated in the source population and that only shares differ. It may begin at 0.
 
         What the rows that were fitted tell about this causes a `LimitWarning`: if their scores are not calibrated for
         their labels, apart from the shares (a score test of slope and intercepts at 1 %, with a first estimate of the
         change above 0.05), and if the average new score of a class is beyond its averages by label, of which it must be
-        a mixture, by more than three standard errors (with at least ten rows of each class, and ten new ones). No warning
-        is no proof.
+        a mixture, by more than three standard errors (with at least ten rows of each class, and ten new ones). No
+        warning is no proof.
 
         Parameters
         ----------
@@ -178,14 +181,34 @@ class PriorShift(MatrixRecalibrator):
                 "has changed",
                 LimitWarning,
             )
-        self.maps_ = ({"source": source, "target": _kernels.inner_shares(density, weights, source, most_likely)},)
+        target = _kernels.inner_shares(density, weights, source, most_likely)
+        self.maps_ = ({"source": source, "target": target},)
         self.target_interval_ = None
         if len(source) <= MOST_INTERVALS:
-            deviance = _deviance(level)
             self.target_interval_ = np.array(
-                [_kernels.share_interval(density, weights, most_likely, k, deviance) for k in range(len(source))]
+                [self._interval(density, weights, most_likely, target, k, level) for k in range(len(source))]
             )
         return self
+
+    def _interval(
+        self, density: Float64s, weights: Float64s, most_likely: Float64s, target: Float64s, k: int, level: float
+    ) -> tuple[float, float]:
+        """Return the interval of the share of class k; with an estimated source, wider on each side."""
+        deviance = _deviance(level)
+        ends = _kernels.share_interval(density, weights, most_likely, k, (deviance, deviance))
+        if not self._source_rows:
+            return ends
+
+        def wider(end: float) -> float:
+            there = target * (1 - end) / (1 - target[k])
+            there[k] = end
+            factors = (
+                _kernels.source_inflation(density, weights, self.source_, shares, self._source_rows)[k]
+                for shares in (target, there)
+            )
+            return deviance * float(max(factors))
+
+        return _kernels.share_interval(density, weights, most_likely, k, (wider(ends[0]), wider(ends[1])))
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -203,7 +226,11 @@ class PriorShift(MatrixRecalibrator):
                     "pass source=[...], one share per class"
                 )
             source = counts / counts.sum()
+            self._source_rows = (
+                float(len(labels)) if weights is None else float(weights.sum() ** 2 / (weights @ weights))
+            )
         else:
+            self._source_rows = 0.0
             source = _per_class(self.source, n_classes, "source")
         self._gap = _calibration_gap(logits, labels, weights, source)
         self._averages = _Averages.of(logits, labels, weights)
