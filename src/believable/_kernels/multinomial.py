@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from believable._kernels.multinomial_steps import FARTHEST_LOGIT, Coordinates, Directions, Products, frame_of
-from believable._kernels.separation import separated
+from believable._kernels.separated_classes import separated
 from believable._kernels.solve import Iterate, SearchSettings, Step, minimise
 from believable._kernels.temperature import fit_temperature, logit_rows
 from believable._types import Float64s, Floats, Ints

@@ -20,6 +20,7 @@ LARGEST_LOG_ODDS = 30.0  # larger differences of logits count as this in the tes
 SHARE_SUM_TOLERANCE = 1e-6  # the sum of shares may differ from 1 by this
 MOST_INTERVALS = 20  # classes for which intervals are computed
 STANDARD_ERRORS_OUTSIDE, FEWEST_TO_AVERAGE = 3.0, 10
+SMALLEST_P_VALUE = 1e-4  # smaller ones are said to be below it
 GAP_LEVEL, SMALLEST_GAP = 0.01, 0.05  # p-value of the test of calibration, and change of log-odds, from which it warns
 
 
@@ -174,10 +175,12 @@ class PriorShift(MatrixRecalibrator):
                 "estimated shares: recalibrate them first, on rows of the source population",
                 LimitWarning,
             )
-        beyond = self._averages.outside(_kernels.softmax(scores.logit_matrix()), weights) if self._averages else ""
+        beyond = self._averages and self._averages.outside(_kernels.softmax(scores.logit_matrix()), weights)
         if beyond:
+            k, mean, low, high = beyond
             warn(
-                f"{beyond}, by label, in the rows that were fitted: no shares explain that, so more than the shares "
+                f"the scores of class {self.classes_.tolist()[k]!r} are {mean:.3g} on average, but {low:.3g} to "
+                f"{high:.3g} by label in the rows that were fitted: no shares explain that, so more than the shares "
                 "has changed",
                 LimitWarning,
             )
@@ -281,18 +284,19 @@ class _Averages(NamedTuple):
         parts = [_average(p[labels == k], None if weights is None else weights[labels == k]) for k in range(n_classes)]
         return cls(np.array([mean for mean, _ in parts]), np.array([variance for _, variance in parts]))
 
-    def outside(self, p: Float64s, weights: Float64s) -> str:
-        """Return which average of new probabilities no shares explain, in words; "" if there is none."""
+    def outside(self, p: Float64s, weights: Float64s) -> tuple[int, float, float, float] | None:
+        """Return a class whose new average no shares explain, that average, and the range by label; or None."""
         if len(p) < FEWEST_TO_AVERAGE:
-            return ""
+            return None
         mean, variance = _average(p, weights)
         low, high = self.mean.argmin(axis=0), self.mean.argmax(axis=0)
-        for k, (first, last) in enumerate(zip(low, high, strict=True)):
+        for k in reversed(range(len(mean))):  # of one event, the second class
+            first, last = low[k], high[k]
             ends = self.mean[[first, last], k]
             room = STANDARD_ERRORS_OUTSIDE * np.sqrt(variance[k] + self.variance[[first, last], k])
             if not ends[0] - room[0] <= mean[k] <= ends[1] + room[1]:
-                return f"the scores of class number {k} average {mean[k]:.3g}, but {ends[0]:.3g} to {ends[1]:.3g}"
-        return ""
+                return k, float(mean[k]), float(ends[0]), float(ends[1])
+        return None
 
 
 def _average(p: Float64s, weights: Float64s | None) -> tuple[Float64s, Float64s]:
@@ -330,7 +334,7 @@ def _calibration_gap(logits: Floats, labels: Ints, weights: Float64s | None, sou
     if p_value > GAP_LEVEL or np.abs(change).max() < SMALLEST_GAP:
         return ""
     kind = "off on average" if abs(change[0]) < SMALLEST_GAP else "too extreme" if change[0] < 0 else "too even"
-    return f"they are {kind}, p = {p_value:.1g}"
+    return f"they are {kind}, p {f'= {p_value:.1g}' if p_value >= SMALLEST_P_VALUE else f'< {SMALLEST_P_VALUE:g}'}"
 
 
 def _score_covariance(p: Float64s, away: Float64s, w: Float64s) -> Float64s:

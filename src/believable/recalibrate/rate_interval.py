@@ -28,9 +28,9 @@ def rate_interval(scores: Any, y: Any, at: Any, *, input: Input = "probabilities
     m and m' are the numbers that make the limits tightest according to a Platt scaling of the rows: the limit is
     expected at the mean of its predictions in the window, less (plus) the normal quantile times the standard error.
     Only the choice of the windows depends on this map. As it is fitted to the same rows, the guarantee is not exact: in
-    simulations (`python -m benchmarks.rate_interval`), intervals of 95 % hold the rate in 95 to 99.9 % of cases, by shape
-    of r and number of rows, and in 93 % at the worst single score. Where r rises they are wide, because the rows on one
-    side have other rates: 0.27 on average with 1,000 calibrated scores, and 0.09 where r is constant.
+    simulations (`python -m benchmarks.rate_interval`), intervals of 95 % hold the rate in 95 to 99.9 % of cases, by
+    shape of r and number of rows, and in 93 % at the worst single score. Where r rises they are wide, because the rows
+    on one side have other rates: 0.27 on average with 1,000 calibrated scores, and 0.09 where r is constant.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from believable._kernels.separation import separated
+from believable._kernels.separated_classes import separated
 
 
 def literally_separated(u, labels, d):
