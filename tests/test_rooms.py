@@ -25,7 +25,7 @@ ROOMS: dict[str, set[str]] = {
     "binning": {"numpy"},
     "stats": {"numpy"},
     "curves": {"numpy", "polars", "pandas", "pyarrow"},  # data frames, on request
-    "metrics": {"numpy"},
+    "metrics": {"numpy", "sklearn"},  # sklearn: the requests of scorers, on request
     "inference": {"numpy", "scipy"},
     "streams": {"numpy"},
     "recalibrate": {"numpy", "scipy", "sklearn"},

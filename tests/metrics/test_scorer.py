@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_validate
@@ -83,3 +84,42 @@ def test_a_negated_loss_is_what_a_scorer_is():
     assert believable.scorer("neg_log_loss") == believable.scorer("log_loss")
     with pytest.raises(InputError, match="use 'auc', for which higher is better here"):
         believable.scorer("neg_auc")
+
+
+def test_weights_reach_the_scorer_where_it_requests_them():
+    """With metadata routing, weights go to `fit` and to the scorer as each of them requests; alone, they are refused."""
+    w = np.random.default_rng(0).integers(1, 5, len(Y)).astype(float)
+    folds = [(np.arange(0, 400), np.arange(400, 569))]
+
+    def score(model, scoring):
+        return cross_validate(model, X, Y, scoring=scoring, cv=folds, params={"sample_weight": w})["test_score"][0]
+
+    with config_context(enable_metadata_routing=True):
+        plain = LogisticRegression().set_fit_request(sample_weight=False)
+        model = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), plain)
+        p = model.fit(X[:400], Y[:400]).predict_proba(X[400:])[:, 1]
+        asks = believable.scorer("brier").set_score_request(sample_weight=True)
+        declines = believable.scorer("brier").set_score_request(sample_weight=False)
+        expected = -np.average((p - Y[400:]) ** 2, weights=w[400:])
+        assert score(model, asks) == pytest.approx(expected, rel=1e-12)
+        with pytest.raises(ValueError, match="not explicitly set as requested or not"):
+            score(model, believable.scorer("brier"))
+        several = cross_validate(model, X, Y, scoring={"a": asks, "b": declines}, cv=folds, params={"sample_weight": w})
+        assert several["test_a"][0] == score(model, asks)
+        assert several["test_b"][0] == pytest.approx(-np.mean((p - Y[400:]) ** 2), rel=1e-12)
+        weighted = make_pipeline(StandardScaler(), LogisticRegression())
+        weighted[0].set_fit_request(sample_weight=True)
+        weighted[1].set_fit_request(sample_weight=True)
+        grid = {"logisticregression__C": [0.1, 1.0]}
+        search = GridSearchCV(weighted, grid, scoring=asks, cv=folds, refit=False).fit(X, Y, sample_weight=w)
+        weighted.set_params(logisticregression__C=1.0)
+        own = {"standardscaler__sample_weight": w[:400], "logisticregression__sample_weight": w[:400]}
+    p = weighted.fit(X[:400], Y[:400], **own).predict_proba(X[400:])[:, 1]
+    expected = -np.average((p - Y[400:]) ** 2, weights=w[400:])
+    assert search.cv_results_["mean_test_score"][1] == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_request_without_routing_is_refused():
+    """A request that scikit-learn would ignore is an error, as with its own scorers."""
+    with pytest.raises(InputError, match=r"call sklearn\.set_config"):
+        believable.scorer("brier").set_score_request(sample_weight=True)

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from believable.errors import InputError, LimitWarning
-from believable.recalibrate import BetaCalibration, PlattScaling
+from believable.recalibrate import BetaCalibration, PlattScaling, TemperatureScaling
 from tests.recalibrate.data import binary, logit, multiclass
 
 pytestmark = pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")
@@ -27,6 +27,8 @@ def three(free, parameters):
         return free
     if parameters == "am":
         return free[0], free[0], free[1]
+    if parameters == "a":
+        return free[0], free[0], 0.0
     return free[0], free[1], (free[0] - free[1]) * np.log(2)
 
 
@@ -42,14 +44,21 @@ def slope(free, p, y, w, parameters):
     u, v = residual @ np.log(p), -residual @ np.log1p(-p)
     half = residual.sum() * np.log(2)
     return np.array(
-        {"abm": [u, v, residual.sum()], "am": [u + v, residual.sum()], "ab": [u + half, v - half]}[parameters]
+        {"abm": [u, v, residual.sum()], "am": [u + v, residual.sum()], "ab": [u + half, v - half], "a": [u + v]}[
+            parameters
+        ]
     )
 
 
 def literal(p, y, parameters="abm", w=None):
     """The smallest textbook cost with a, b >= 0, and its a, b and c."""
     w = np.ones(len(p)) if w is None else w
-    bounds = {"abm": [(0, None), (0, None), (None, None)], "am": [(0, None), (None, None)], "ab": [(0, None)] * 2}
+    bounds = {
+        "abm": [(0, None), (0, None), (None, None)],
+        "am": [(0, None), (None, None)],
+        "ab": [(0, None)] * 2,
+        "a": [(0, None)],
+    }
     best, start = None, np.ones(len(parameters))
     for _ in range(3):  # from where it stopped
         options = {"ftol": 0, "gtol": 1e-13, "maxiter": 2000}
@@ -60,7 +69,7 @@ def literal(p, y, parameters="abm", w=None):
     return best.fun, three(best.x, parameters)
 
 
-@pytest.mark.parametrize("parameters", ["abm", "am", "ab"])
+@pytest.mark.parametrize("parameters", ["abm", "am", "ab", "a"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_literal_likelihood(parameters, weighted):
     """a, b and c maximise the likelihood."""
@@ -69,7 +78,8 @@ def test_literal_likelihood(parameters, weighted):
     model = BetaCalibration(parameters=parameters).fit(p, y, sample_weight=w)
     value, expected = literal(p, y, parameters, w)
     np.testing.assert_allclose(model.transform(p), beta_map(p, *expected), atol=1e-7)
-    found = {"abm": (model.a_, model.b_, model.c_), "am": (model.a_, model.c_), "ab": (model.a_, model.b_)}[parameters]
+    a, b, c = model.a_, model.b_, model.c_
+    found = {"abm": (a, b, c), "am": (a, c), "ab": (a, b), "a": (a,)}[parameters]
     assert cost(found, p, y, np.ones(len(y)) if w is None else w, parameters) <= value + 1e-15
 
 
@@ -98,7 +108,7 @@ def bent(shape, n=400, seed=0):
     return p, (rng.random(n) < rate).astype(int)
 
 
-@pytest.mark.parametrize("parameters", ["abm", "am", "ab"])
+@pytest.mark.parametrize("parameters", ["abm", "am", "ab", "a"])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("shape", ["a", "b", "falling", "hill", "valley"])
 def test_constrained_maximum(shape, seed, parameters):
@@ -108,7 +118,7 @@ def test_constrained_maximum(shape, seed, parameters):
     value, expected = literal(p, y, parameters)
     a, b, c = model.a_, model.b_, model.c_
     assert min(a, b) >= 0
-    free = {"abm": (a, b, c), "am": (a, c), "ab": (a, b)}[parameters]
+    free = {"abm": (a, b, c), "am": (a, c), "ab": (a, b), "a": (a,)}[parameters]
     assert cost(free, p, y, np.ones(len(y)), parameters) <= value + 1e-14
     np.testing.assert_allclose(model.transform(p), beta_map(p, *expected), atol=1e-7)
     assert np.diff(model.transform(np.linspace(0, 1, 101))).min() >= 0
@@ -271,9 +281,9 @@ def test_warning_filters_are_left_alone():
 
 
 def test_unknown_parameters():
-    """Parameters are of three kinds."""
-    with pytest.raises(InputError, match="parameters must be one of 'abm', 'am', 'ab', got 'a'"):
-        BetaCalibration(parameters="a").fit([0.1, 0.9, 0.4], [0, 1, 1])
+    """Parameters are of four kinds."""
+    with pytest.raises(InputError, match="parameters must be one of 'abm', 'am', 'ab', 'a', got 'b'"):
+        BetaCalibration(parameters="b").fit([0.1, 0.9, 0.4], [0, 1, 1])
     with pytest.raises(InputError, match="BetaCalibration takes input='probabilities' or 'logits', not scores"):
         BetaCalibration(input="scores").fit([0.1, 0.9, 0.4], [0, 1, 1])
 
@@ -292,7 +302,7 @@ def test_nearly_constant_scores(middle, parameters):
     )
 
 
-@pytest.mark.parametrize("parameters", ["abm", "am", "ab"])
+@pytest.mark.parametrize("parameters", ["abm", "am", "ab", "a"])
 def test_tiny_logits(parameters):
     """Logits that probabilities cannot tell from 0 are warned of, at first for their rounding, then as all equal."""
     rng = np.random.default_rng(0)
@@ -314,3 +324,27 @@ def test_huge_logits_among_others():
         model = BetaCalibration(input="logits").fit(z, np.append(y, 1))
     alone = BetaCalibration(input="logits").fit(z[:-1], y)
     np.testing.assert_allclose(model.transform(z[:-1]), alone.transform(z[:-1]), atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", ["probabilities", "logits"])
+def test_one_parameter_is_a_temperature(scale):
+    """With one parameter, beta calibration is temperature scaling with T = 1 / a, and 1/2 stays 1/2."""
+    p, y = binary()
+    x = p if scale == "probabilities" else logit(p)
+    model = BetaCalibration(input=scale, parameters="a").fit(x, y)
+    warm = TemperatureScaling(input=scale).fit(x, y)
+    assert (model.b_, model.c_) == (model.a_, 0)
+    assert model.a_ == pytest.approx(1 / warm.temperature_, rel=1e-8)
+    np.testing.assert_allclose(model.transform(x), warm.transform(x), atol=1e-9)
+    assert model.transform([0.5 if scale == "probabilities" else 0.0]).tolist() == [0.5]
+
+
+def test_limits_of_one_parameter():
+    """Falling scores give 1/2 everywhere, scores that 1/2 separates smoothed targets, scores of 1/2 no change."""
+    p, y = binary()
+    np.testing.assert_array_equal(BetaCalibration(parameters="a").fit(1 - p, y).transform(p), 0.5)
+    with pytest.warns(LimitWarning, match="1/2 separates the classes"):
+        steep = BetaCalibration(parameters="a").fit(p, p > 0.5)
+    assert 1 < steep.a_ < 1000
+    with pytest.warns(LimitWarning, match="all scores are 1/2"):
+        assert BetaCalibration(parameters="a").fit([0.5] * 4, [0, 1, 1, 1]).a_ == 1

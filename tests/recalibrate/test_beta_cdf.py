@@ -188,3 +188,37 @@ def test_scores_are_refused():
     """Any real number is not a probability."""
     with pytest.raises(InputError, match="BetaCDFCalibration takes input='probabilities' or 'logits', not scores"):
         BetaCDFCalibration(input="scores").fit([0.1, 0.9, 0.4], [0, 1, 1])
+
+
+def flat(rng):
+    """Draw scores so close to each other that the likelihood hardly changes along a curve of a and b."""
+    n = int(rng.integers(2, 60))
+    rng.random(n)
+    p = 0.4 + 0.01 * rng.random(n)
+    rates = p, 1 - p, p**3, np.full(n, 0.3), p > np.median(p)
+    y = (rng.random(n) < rates[int(rng.integers(0, 5))]).astype(int)
+    y[:2] = 0, 1
+    times = rng.integers(0, 4, n)
+    times[:2] = 1
+    return p, y, times
+
+
+def heavy(rng):
+    """Draw a few scores that are repeated so often that all rows together would be counted in cells."""
+    n = int(rng.integers(4, 300))
+    p = rng.random(n) ** 4
+    return p, (rng.random(n) < 1 - p).astype(int), 100 * rng.integers(1, 4, n)
+
+
+@pytest.mark.filterwarnings("ignore::believable.errors.LimitWarning")
+@pytest.mark.parametrize(("draw", "seed"), [(flat, 237), (flat, 321), (flat, 387), (heavy, 25), (heavy, 1)])
+def test_order_and_weights(draw, seed):
+    """Neither the order of rows nor weights in place of repetitions matter."""
+    rng = np.random.default_rng(seed)
+    p, y, times = draw(rng)
+    order, new = rng.permutation(len(p)), np.linspace(0.001, 0.999, 99)
+    first = BetaCDFCalibration().fit(p, y).transform(new)
+    np.testing.assert_allclose(BetaCDFCalibration().fit(p[order], y[order]).transform(new), first, atol=1e-9)
+    weighted = BetaCDFCalibration().fit(p, y, sample_weight=times).transform(new)
+    repeated = BetaCDFCalibration().fit(np.repeat(p, times), np.repeat(y, times)).transform(new)
+    np.testing.assert_allclose(weighted, repeated, atol=1e-9)

@@ -41,6 +41,7 @@ from believable.errors import InputError
 from believable.recalibrate import (
     RECALIBRATORS,
     BetaCalibration,
+    DirichletCalibration,
     Identity,
     OneVsRest,
     PlattScaling,
@@ -296,27 +297,57 @@ def test_rows_that_no_fold_tests_do_not_count():
     assert fitted.method_.temperature_ == by_hand.temperature_
 
 
-@pytest.mark.filterwarnings("ignore:all scores are equal")  # to the map of that fold, those of the missing class
-@pytest.mark.parametrize("ensemble", [False, True])
-def test_class_that_a_fold_lacks(ensemble):
+def test_class_that_a_fold_lacks():
     """A class that a model has not seen has the probability 0; for logits there is no such value."""
     X, y = flowers()
     bees = y == "bee"
     half = np.arange(len(y)) % 2 == 0
     cv = [(np.flatnonzero(half & ~bees), np.flatnonzero(~half)), (np.flatnonzero(~half), np.flatnonzero(half))]
-    fitted = Recalibrated(GaussianNB(), PlattScaling(), cv=cv, ensemble=ensemble).fit(X, y)
-    p = fitted.predict_proba(X)
-    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
-    if ensemble:
-        blind = fitted.estimators_[0].predict_proba(X) @ [[1, 0, 0], [0, 0, 1]]
-        sighted = fitted.estimators_[1].predict_proba(X)
-        first, second = fitted.methods_
-        np.testing.assert_allclose(p, (first.predict_proba(blind) + second.predict_proba(sighted)) / 2, rtol=1e-12)
-    where = r"^fold 0 of cv: " if ensemble else "^"
-    with pytest.raises(InputError, match=where + "a model was fitted without the class 'bee', so it has no score"):
-        Recalibrated(LinearDiscriminantAnalysis(), TemperatureScaling(input="logits"), cv=cv, ensemble=ensemble).fit(
-            X, y
-        )
+    fitted = Recalibrated(GaussianNB(), PlattScaling(), cv=cv).fit(X, y)
+    np.testing.assert_allclose(fitted.predict_proba(X).sum(axis=1), 1, rtol=1e-12)
+    with pytest.raises(InputError, match="a model was fitted without the class 'bee', so it has no score"):
+        Recalibrated(LinearDiscriminantAnalysis(), TemperatureScaling(input="logits"), cv=cv).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [TemperatureScaling(), PlattScaling(), DirichletCalibration(penalty=1), "isotonic", PlattScaling(input="logits")],
+)
+def test_class_that_a_member_has_not_seen(method):
+    """A member of an ensemble gives exactly 0 to a class that its model was fitted without, whatever its method."""
+    X, y = flowers()
+    bees, half = y == "bee", np.arange(len(y)) % 2 == 0
+    cv = [(np.flatnonzero(half & ~bees), np.flatnonzero(~half)), (np.flatnonzero(~half), np.flatnonzero(half))]
+    fitted = Recalibrated(LinearDiscriminantAnalysis(), method, cv=cv, ensemble=True).fit(X, y)
+    ask = "predict_proba" if not isinstance(method, PlattScaling) or method.input == "probabilities" else None
+    blind, sighted = fitted.estimators_
+    first, second = fitted.methods_
+    assert fitted.classes_.tolist() == ["ant", "bee", "cat"]
+    assert first.classes_.tolist() == ["ant", "cat"]
+    known = ~half & ~bees
+    scores = getattr(blind, ask or "decision_function")
+    by_hand = clone(first).fit(scores(X[known]), y[known]).predict_proba(scores(X)) @ [[1, 0, 0], [0, 0, 1]]
+    of_second = second.predict_proba(getattr(sighted, ask or "decision_function")(X))
+    np.testing.assert_allclose(fitted.predict_proba(X), (by_hand + of_second) / 2, rtol=1e-12)
+
+
+def test_intervals_of_a_class_that_a_member_has_not_seen():
+    """The intervals of such a class are those of the models that know it."""
+    X, y = flowers()
+    bees, half = y == "bee", np.arange(len(y)) % 2 == 0
+    cv = [(np.flatnonzero(half & ~bees), np.flatnonzero(~half)), (np.flatnonzero(~half), np.flatnonzero(half))]
+    fitted = Recalibrated(GaussianNB(), VennAbers(), cv=cv, ensemble=True).fit(X, y)
+    blind, sighted = fitted.estimators_
+    first, second = fitted.methods_
+    of_second = second.predict_interval(sighted.predict_proba(X))
+    np.testing.assert_allclose(fitted.predict_interval(X)[:, 1], of_second[:, 1], atol=1e-12)
+    cats = first.predict_interval(blind.predict_proba(X))
+    for at, (k, own) in enumerate([(2, cats), (0, 1 - cats[:, ::-1])]):
+        low, high = np.stack([own, of_second[:, k]]).transpose(2, 0, 1)
+        p = fitted.predict_interval(X)[:, k]
+        np.testing.assert_allclose(p[:, 0], combine_intervals(low, low), atol=1e-12, err_msg=str(at))
+        np.testing.assert_allclose(p[:, 1], combine_intervals(high, high), atol=1e-12)
+    np.testing.assert_allclose(fitted.predict_proba(X).sum(axis=1), 1, rtol=1e-12)
 
 
 # --- within scikit-learn ----------------------------------------------------------------------------------------------
@@ -444,6 +475,39 @@ def test_metadata_routing():
             clone(model).set_params(estimator=GaussianNB()).fit(X, y, sample_weight=w)
 
 
+class Costly(GaussianNB):
+    """A classifier whose `fit` takes one more array, and one more number."""
+
+    def fit(self, X, y, sample_weight=None, cost=None, power=1):
+        self.cost_ = cost
+        return super().fit(X, y, sample_weight=None if cost is None else np.asarray(cost) ** power)
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_parameters_of_fit_reach_the_model(ensemble):
+    """Arrays are cut to the rows of each fold, with metadata routing and without, as in CalibratedClassifierCV."""
+    X, y = flowers()
+    cost = np.random.default_rng(0).integers(1, 5, len(y)).astype(float)
+    model = Recalibrated(Costly(), cv=3, ensemble=ensemble)
+    same = Recalibrated(GaussianNB(), cv=3, ensemble=ensemble).fit(X, y, sample_weight=cost**2)
+    fitted = model.fit(X, y, cost=cost, power=2)
+    for one, other in zip(fitted.estimators_, same.estimators_, strict=True):
+        np.testing.assert_array_equal(one.theta_, other.theta_)
+    peer = CalibratedClassifierCV(Costly(), cv=3, ensemble=ensemble).fit(X, y, cost=cost, power=2)
+    theirs = [each.estimator.theta_ for each in peer.calibrated_classifiers_]
+    np.testing.assert_allclose([each.theta_ for each in fitted.estimators_], theirs, rtol=1e-12)
+    expected = fitted.predict_proba(X)
+    with config_context(enable_metadata_routing=True):
+        asks = Costly().set_fit_request(cost=True, power=True, sample_weight=False)
+        routed = Recalibrated(asks, cv=3, ensemble=ensemble).set_fit_request(sample_weight=False)
+        grid = GridSearchCV(routed, {"method": ["temperature"]}, cv=2).fit(X, y, cost=cost, power=2)
+        np.testing.assert_array_equal(grid.best_estimator_.predict_proba(X), expected)
+        piped = make_pipeline(StandardScaler(with_mean=False, with_std=False), routed)
+        np.testing.assert_array_equal(piped.fit(X, y, cost=cost, power=2).predict_proba(X), expected)
+        with pytest.raises(TypeError, match="unexpected argument"):
+            clone(routed).fit(X, y, unknown=1)
+
+
 # --- sentences --------------------------------------------------------------------------------------------------------
 
 
@@ -502,8 +566,13 @@ def test_sentences_about_rows():
         Recalibrated(GaussianNB(), cv=[(np.arange(240), [])]).fit(X, y)
     rows = np.arange(len(y))
     cv = [(rows[::2], rows[1::2]), (rows[:100], rows[(rows >= 100) & (y == "cat")])]
-    with pytest.raises(InputError, match="fold 1 of cv: y has only one class, 'cat'"):
-        Recalibrated(GaussianNB(), PlattScaling(), cv=cv, ensemble=True).fit(X, y)
+    with pytest.warns(UserWarning, match="1 of 2 folds of cv are left out of the ensemble: their test rows are of one"):
+        left = Recalibrated(GaussianNB(), PlattScaling(), cv=cv, ensemble=True).fit(X, y)
+    assert len(left.estimators_) == 1
+    with pytest.raises(InputError, match="the test rows of every fold of cv are of one class"):
+        Recalibrated(GaussianNB(), PlattScaling(), cv=cv[1:], ensemble=True).fit(X, y)
+    with pytest.raises(InputError, match="already fitted takes no parameters of fit, got epochs: leave it out"):
+        Recalibrated(FrozenEstimator(GaussianNB().fit(X, y))).fit(X, y, epochs=3)
     with pytest.raises(InputError, match="has neither predict_proba nor decision_function, so there is nothing"):
         Recalibrated(FrozenEstimator(NoScores().fit(X, y))).fit(X, y)
 

@@ -76,6 +76,16 @@ def test_every_old_file_has_outputs():
     assert files == {path for path, _ in OLD.values()}
 
 
+@pytest.mark.parametrize(
+    "text", [TEXT.strip()[1:], TEXT.strip()[1:] * 50, '"' + TEXT, "x" * 5000, "Sure, here it is:\n" + TEXT]
+)
+def test_text_that_does_not_begin_as_json_is_refused(text):
+    """JSON without its first character is no path, however long it is: one sentence, not an error of the system."""
+    with pytest.raises(SchemaError, match="the text does not begin with") as e:
+        load_recalibrator(text)
+    assert len(str(e.value)) < 400
+
+
 # --- damaged text -----------------------------------------------------------------------------------------------------
 
 

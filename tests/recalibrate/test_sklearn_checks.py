@@ -47,6 +47,7 @@ MAPS += [cls(input="scores") for cls in RECALIBRATORS.values() if "scores" in cl
 CLASSIFIERS = [
     Recalibrated(GaussianNB()),
     Recalibrated(GaussianNB(), "auto"),
+    Recalibrated(GaussianNB(), ensemble=True),
     Recalibrated(RidgeClassifier(), PlattScaling(input="scores"), cv=3, ensemble=True),
 ]
 

@@ -82,6 +82,7 @@ from believable._kernels.resampling import (
 )
 from believable._kernels.rising import RisingFit, fit_rising, slope_columns
 from believable._kernels.rows import extrema, label_scores, row_blocks, row_sum_extrema, top_hit, top_one, top_ranked
+from believable._kernels.shares import inner_shares, share_interval, source_inflation
 from believable._kernels.smoothing import (
     cell_starts,
     local_polynomial,
@@ -166,6 +167,7 @@ __all__ = [
     "fit_temperature",
     "flat_pieces",
     "frame_of",
+    "inner_shares",
     "label_scores",
     "label_terms",
     "laplace_form",
@@ -208,6 +210,7 @@ __all__ = [
     "sandwich",
     "score_products",
     "separation",
+    "share_interval",
     "sigmoid",
     "skce_blocks",
     "skce_replicates",
@@ -220,6 +223,7 @@ __all__ = [
     "smoothed_variance",
     "softmax",
     "sort_pairs",
+    "source_inflation",
     "spline_slopes",
     "spread_rows",
     "sup_tail",

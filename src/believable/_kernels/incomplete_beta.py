@@ -10,6 +10,7 @@ import numpy as np
 
 from believable._kernels.probabilities import sigmoid
 from believable._kernels.solve import Iterate, SearchSettings, Step, minimise
+from believable._kernels.sorting import at_distinct
 from believable._types import Array, Float64s
 
 BETA_CDF_RANGE = 1e-4, 1e4  # range of the two parameters
@@ -48,9 +49,12 @@ def beta_cdf(logit: Float64s, a: float, b: float) -> Float64s:
 def fit_beta_cdf(positive: WeightedLogits, negative: WeightedLogits) -> tuple[float, float]:
     """Return the a and b in [1e-4, 1e4] that maximise the likelihood, starting from a = b = 1.
 
-    Many points are first merged into cells, each at the mean logit of its class there. The cells are so fine that this
-    changes the calibration map by less than 1e-6; if the map is too steep for that, the points themselves are used.
+    Equal logits are merged first, so that neither the order of rows nor weights in place of repetitions matter: where
+    the likelihood is flat, rounding decides where the search ends. Many points are then merged into cells, each at the
+    mean logit of its class there. The cells are so fine that this changes the calibration map by less than 1e-6; if the
+    map is too steep for that, the points themselves are used.
     """
+    positive, negative = _distinct(positive), _distinct(negative)
     start = np.zeros(2)
     if len(positive.logit) + len(negative.logit) > POINTS_FOR_CELLS:
         low = min(positive.logit.min(), negative.logit.min())
@@ -69,6 +73,12 @@ def _parameters(logs: Float64s) -> tuple[float, float]:
     inside = np.where(logs <= np.log(low), low, np.where(logs >= np.log(high), high, np.exp(logs)))
     a, b = inside.tolist()  # exactly at the ends of the range, so that callers can detect them
     return a, b
+
+
+def _distinct(side: WeightedLogits) -> WeightedLogits:
+    """Return distinct logits in ascending order."""
+    logit, weight, _ = at_distinct(side.logit, side.weight, side.weight)
+    return WeightedLogits(logit, weight)
 
 
 def _gathered(side: WeightedLogits, low: float, width: float) -> WeightedLogits:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from believable._kernels.multinomial_steps import FARTHEST_LOGIT, Coordinates, Directions, Products, frame_of
+from believable._kernels.separated_classes import separated
 from believable._kernels.solve import Iterate, SearchSettings, Step, minimise
 from believable._kernels.temperature import fit_temperature, logit_rows
 from believable._types import Float64s, Floats, Ints
@@ -27,7 +28,7 @@ MOST_COEFFICIENTS = 300  # with more, steps are found by conjugate gradients ins
 # The length of a step is the root mean square change of probabilities; one of 1e-4 cannot overshoot beyond rounding.
 MULTINOMIAL_SEARCH = SearchSettings(
     close=1e-11,
-    most_steps=60,
+    most_steps=200,
     settled=1e-7,
     furthest=2.0,
     sure=1e-4,
@@ -40,6 +41,7 @@ MULTINOMIAL_SEARCH = SearchSettings(
 ROUGH_MULTINOMIAL_SEARCH = replace(MULTINOMIAL_SEARCH, close=1e-3)
 FAR_STEP = 0.5  # a step that changes almost no probability but moves predictors this far leads to infinity
 WORSE_BY_ROUNDING = 1e-7  # cost that rounding of coefficients may add
+LOST_CURVATURE = 1e-6  # a direction with less curvature, relative to equal probabilities, may lead to infinity
 PERFECT_COST = 1e-10  # below this, all labels are almost certain
 ROWS_PER_COEFFICIENT = 32  # a rough fit on this many rows per coefficient saves steps on all of them
 ENOUGH_FOR_TEMPERATURE = 5000  # rows that suffice for a first temperature
@@ -139,11 +141,22 @@ class MultinomialProblem(NamedTuple):
             result = max(result, float(np.ptp(self.predictors(step, x), axis=0).max()))
         return result
 
+    def separated(self) -> bool | None:
+        """Return whether coefficients without ridges separate the classes; None if that takes too long to find out."""
+        assert self.frame is not None
+        free = self.ridge == 0
+        rows = slice(None) if self.weights is None else np.flatnonzero(self.weights)
+        u = np.clip(self.z[rows].astype(np.float64), -FARTHEST_LOGIT, FARTHEST_LOGIT)
+        u = np.clip((u - self.frame.centre) * self.frame.seen, *self.frame.bound[..., 0])
+        if not free[:, -1].all():  # without intercepts, centring would change what the weights can do
+            u += self.frame.centre * self.frame.seen
+        return separated(u, self.labels[rows], free)
+
     def drawn(self, c: Float64s) -> tuple[float, Float64s]:
         """Return the contribution of the ridges to the cost at c and to its gradient."""
         away = self.outside(c) - self.origin
         gradient = 2 * self.ridge * away
-        return float(np.sum(self.ridge * away**2)), gradient if self.frame is None else self.frame.slopes(gradient)
+        return float(np.vdot(gradient, away)) / 2, gradient if self.frame is None else self.frame.slopes(gradient)
 
     def bends(self) -> Float64s:
         """Return the contribution of the ridges to second derivatives within each class, (K, width, width)."""
@@ -317,8 +330,13 @@ def _descend(
         determined = found.length <= settings.stuck
     elif found.status == "stuck":
         determined = found.length <= settings.stuck and problem.farthest(found.step) <= FAR_STEP
-    determined &= bool(problem.ridge.all()) or found.place.cost > PERFECT_COST
-    return found.x, descent.steps, determined
+    if problem.ridge.all():
+        return found.x, descent.steps, determined
+    if settings is MULTINOMIAL_SEARCH and not (found.status == "converged" and descent.is_informed(found.place)):
+        diverges = problem.separated()
+        if diverges is not None:
+            return found.x, descent.steps, determined and not diverges
+    return found.x, descent.steps, determined and found.place.cost > PERFECT_COST
 
 
 class _Descent:
@@ -340,6 +358,10 @@ class _Descent:
 
     def cost(self, x: Float64s) -> float:
         return float(self.problem.at(x, False).cost)
+
+    def is_informed(self, place: Iterate) -> bool:
+        """Return whether no direction has lost almost all its curvature, as those to infinity have."""
+        return isinstance(self.steps, Directions) and self.steps.least_curvature(place.model) > LOST_CURVATURE
 
     def step(self, x: Float64s, place: Iterate) -> Step:
         accuracy = 0.0 if self.exact else min(0.1, self.last)

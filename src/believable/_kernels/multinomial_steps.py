@@ -19,6 +19,7 @@ FARTHEST_LOGIT = 1e100  # larger logits are clipped to this, so that their squar
 FAR_OUT = 1e3  # logits further out than this many spreads of the middle (at least this many nats) are outliers
 MIDDLE_ROWS = 2000  # rows that determine the middle of a column
 CONSTANT_SPREAD = 1e-13  # a smaller spread, relative to the centre, is rounding
+TINIEST_SPREAD = 1e-100  # a smaller spread counts as none: squares would underflow, and coefficients are limited too
 
 
 class Coordinates(NamedTuple):
@@ -105,7 +106,8 @@ def frame_of(z: Floats, weights: Float64s | None) -> Coordinates:
     mean = total[-1, :-1]
     covariance = total[:-1, :-1] - mean[:, None] * mean
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0))
-    centre, seen = middle + spread * mean, spread * deviation > CONSTANT_SPREAD * np.abs(middle + spread * mean)
+    centre = middle + spread * mean
+    seen = spread * deviation > np.maximum(CONSTANT_SPREAD * np.abs(centre), TINIEST_SPREAD)
     deviation[~seen] = 1
     scale = np.where(seen, spread * deviation, 1.0)
     inverse = np.where(seen, 1 / scale, 0)
@@ -177,9 +179,9 @@ class Directions:
         root = np.sqrt(np.diag(even))
         root[root == 0] = 1
         values, vectors = np.linalg.eigh(even / root[:, None] / root)
-        idle = (vectors[:, values <= REDUNDANT_CURVATURE * values[-1]] / root[:, None]).T.reshape(
-            -1, *problem.ridge.shape
-        )
+        here = values > REDUNDANT_CURVATURE * values[-1]
+        self.even = vectors[:, here] / np.sqrt(values[here]) / root[:, None]
+        idle = (vectors[:, ~here] / root[:, None]).T.reshape(-1, *problem.ridge.shape)
         self.frame, self.unseen = frame, np.linalg.qr(idle.reshape(len(idle), -1).T)[0]
         self.sizes = sizes = frame.sizes_of(problem.diagonal)
         # Directions that do not change the likelihood, orthonormal in these units; and those among them with a ridge.
@@ -202,6 +204,10 @@ class Directions:
         moved = self.frame.forth(scaled.reshape(change.shape) / self.sizes - change).ravel()
         moved = self.unseen @ (self.unseen.T @ moved)  # a second time, because offsets of columns magnify rounding
         return np.asarray(change + self.frame.back(moved.reshape(change.shape)))
+
+    def least_curvature(self, curvature: Float64s) -> float:
+        """Return the least share of its curvature at equal probabilities that a direction still has."""
+        return float(np.linalg.eigvalsh(self.even.T @ curvature @ self.even)[0])
 
     def newton(self, here: Float64s, place: Iterate, accuracy: float) -> Float64s:
         scale = 1 / np.sqrt(np.maximum(np.diag(place.model), 0) + CURVATURE_DAMPING)

@@ -23,10 +23,13 @@ class Scorer:
         Name of the metric.
     options : dict
         Options passed to the metric.
+    requests : dict
+        What `set_score_request` set.
     """
 
     name: str
     options: dict[str, Any] = field(default_factory=dict)
+    requests: dict[str, bool | str | None] = field(default_factory=dict)
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         row = find_metric(self.name)
@@ -34,12 +37,46 @@ class Scorer:
         sign = -1.0 if row.direction == "lower" else 1.0
         return sign * float(row.function(predictions, **self.options))
 
+    def set_score_request(self, *, sample_weight: bool | str | None = None) -> Scorer:
+        """Say whether scikit-learn's metadata routing passes weights to this scorer, and return it.
+
+        As with scikit-learn's own scorers, nothing is assumed: without a request, `cross_validate` and `GridSearchCV`
+        raise an error if they are given weights.
+
+        Parameters
+        ----------
+        sample_weight : bool, str or None
+            True requests the weights, False declines them, and a name requests the weights of that name.
+
+        Returns
+        -------
+        Scorer
+            The scorer itself.
+        """
+        from sklearn import get_config
+
+        if not get_config()["enable_metadata_routing"]:
+            raise InputError(
+                "a request has no effect before scikit-learn's metadata routing is enabled: call "
+                "sklearn.set_config(enable_metadata_routing=True) first"
+            )
+        self.requests["sample_weight"] = sample_weight
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """Return what the scorer requests, as scikit-learn's metadata routing reads it."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="sample_weight", alias=self.requests.get("sample_weight"))
+        return request
+
 
 def scorer(metric: str, **options: Any) -> Scorer:
     """Make a scorer of a metric, for scikit-learn's `cross_validate`, `GridSearchCV` and others.
 
     In scikit-learn greater is better, so metrics for which lower is better are negated, as in its own `neg_log_loss`.
-    The scorer accepts `sample_weight`, but not through scikit-learn's metadata routing.
+    With scikit-learn's metadata routing enabled, `scorer(...).set_score_request(sample_weight=True)` requests weights.
 
     Parameters
     ----------

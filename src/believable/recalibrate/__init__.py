@@ -20,6 +20,7 @@ from believable.recalibrate.one_vs_rest import OneVsRest
 from believable.recalibrate.platt import PlattScaling
 from believable.recalibrate.prior_shift import PriorShift
 from believable.recalibrate.quadratic import QuadraticScaling
+from believable.recalibrate.rate_interval import rate_interval
 from believable.recalibrate.recalibrated import Recalibrated
 from believable.recalibrate.refinement import Refinement, refinement
 from believable.recalibrate.saved import load_recalibrator
@@ -70,6 +71,7 @@ __all__ = [
     "calibrate",
     "combine_intervals",
     "load_recalibrator",
+    "rate_interval",
     "refinement",
     "select",
 ]

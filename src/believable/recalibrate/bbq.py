@@ -49,8 +49,10 @@ class BBQ(BinaryRecalibrator):
     binnings. A bin ends halfway between its last score and the next one (the first begins at 0, the last ends at 1). A
     new score exactly there belongs to the lower bin. p_b is clipped to [1e-12, 1 - 1e-12].
 
-    Fitted from cells the map is as good, but not the same to many digits: a row that falls into a neighbouring bin may
-    change the weight of a binning severalfold. The map moves by about 0.003, a fraction of its standard error.
+    Fitted from cells the map is as good, but not the same: bins end between cells, so a row may fall into a
+    neighbouring bin, which changes the weight of a binning severalfold, and all steps with it. In simulations with 200
+    to 20,000 rows (`python -m benchmarks.bbq_cells`), the map moves by 0.0002 to 0.006 on average over the scores, at
+    most a fifth of its error, but by up to 0.07 to 0.36 at single scores beside a step.
 
     Neither the ranking nor the argmax is preserved, because neighbouring bins may decrease. Scores outside the range of
     those fitted belong to the first and last bin. If all scores are equal there is one bin: the base rate, shrunk

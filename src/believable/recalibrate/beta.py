@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, final, get_args
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from believable.recalibrate.inputs import (
     warn_of_limit,
 )
 
-Parameters = Literal["abm", "am", "ab"]
+Parameters = Literal["abm", "am", "ab", "a"]
 LOG_2 = float(np.log(2))
 LARGEST_PRODUCT = 1e-5 / float(np.finfo(np.float64).eps)  # a larger product loses more than 1e-5 to rounding
 TINIEST_LOGIT = 1e-14  # a smaller logit counts as 0: as a probability near 1/2 it keeps no more than a few digits
@@ -55,9 +55,9 @@ class BetaCalibration(BinaryRecalibrator):
     ----------
     input : {"probabilities", "logits"}
         The scale of X. Probabilities are clipped to [1e-12, 1 - 1e-12]; logits are exact.
-    parameters : {"abm", "am", "ab"}
+    parameters : {"abm", "am", "ab", "a"}
         "abm" fits all three, "am" has a = b (Platt scaling whose slope is not negative), "ab" has c = (a - b) log 2, so
-        that 1/2 stays 1/2.
+        that 1/2 stays 1/2, and "a" has both: p' = sigmoid(a logit p), temperature scaling with T = 1 / a.
     classes : sequence, optional
         The labels in the order of the columns.
 
@@ -69,12 +69,12 @@ class BetaCalibration(BinaryRecalibrator):
     Notes
     -----
     Where the data do not determine the map, a `LimitWarning` says which limit was used. If no positive has a lower
-    score than any negative (for "ab": if 1/2 separates them) the likelihood has no maximum, and outcomes are smoothed
-    as `PlattScaling(targets="smoothed")` does. Two distinct scores are too few for three parameters: then a = b. One
-    distinct score carries no information: then a = b = 0, and every row gets the base rate. For "ab", scores of exactly
-    1/2 do not count: with one other distinct score a = b, with none a = b = 1. Logits within 1e-14 of 0 count as equal.
-    Where scores differ by less than about 1e-11 of their size, p' loses digits to cancellation. A logit that is more
-    than 1e100, and more than 1e100 times as large as others, is limited to that.
+    score than any negative (for "ab" and "a": if 1/2 separates them) the likelihood has no maximum, and outcomes are
+    smoothed as `PlattScaling(targets="smoothed")` does. Two distinct scores are too few for three parameters: then
+    a = b. One distinct score carries no information: then a = b = 0, and every row gets the base rate. For "ab" and
+    "a", scores of exactly 1/2 do not count: with one other distinct score a = b, with none a = b = 1. Logits within
+    1e-14 of 0 count as equal. Where scores differ by less than about 1e-11 of their size, p' loses digits to
+    cancellation. A logit that is more than 1e100, and more than 1e100 times as large as others, is limited to that.
 
     References
     ----------
@@ -119,10 +119,10 @@ class BetaCalibration(BinaryRecalibrator):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        _check.choice(self.parameters, ("abm", "am", "ab"), "parameters")
+        _check.choice(self.parameters, get_args(Parameters), "parameters")
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
-        keeps_half = self.parameters == "ab"
+        keeps_half = self.parameters in ("ab", "a")
         half = 0.5 if scores.input == "probabilities" else 0.0  # the score of 1/2 on the scale of `_clipped`
         positive, negative = by_class(scores, w, wy)
         found = _some_distinct(scores)
@@ -133,8 +133,9 @@ class BetaCalibration(BinaryRecalibrator):
         if not keeps_half and n_found == 1:
             warn("all scores are equal and carry no information: every row gets the base rate", LimitWarning)
             return {"a": 0.0, "b": 0.0, "c": base_log_odds(positive, negative)}
-        equal = self.parameters == "am" or n_found < (2 if keeps_half else 3)
-        if equal and self.parameters != "am":
+        one_slope = self.parameters in ("am", "a")
+        equal = one_slope or n_found < (2 if keeps_half else 3)
+        if equal and not one_slope:
             warn(f"there are too few distinct scores for parameters={self.parameters!r}: a = b was taken", LimitWarning)
         low, high = _clipped(scores, positive.scores.values.min()), _clipped(scores, negative.scores.values.max())
         if low >= half >= high if keeps_half else low >= high:

@@ -57,8 +57,8 @@ class BetaCDFCalibration(BinaryRecalibrator):
     limit is used: towards 0 the map becomes constant, which is best where higher scores do not go with more events. If
     all scores equal one p, the map takes it to the base rate, with b = 1 if p < 1/2 and a = 1 otherwise.
 
-    More than 20,000 rows are grouped into cells of 1/256 of a logit or finer, each at the mean of its logits, which
-    changes probabilities by less than 1e-6.
+    More than 20,000 distinct scores are grouped into cells of 1/256 of a logit or finer, each at the mean of its
+    logits, which changes probabilities by less than 1e-6.
 
     References
     ----------

@@ -40,9 +40,10 @@ class MatrixScaling(PenalisedRecalibrator):
     classes (`python -m benchmarks.figures absent`), 3/n on average at n = 400 and 1/n at n = 10,000,
     and much more in individual rows.
 
-    Logits may be masked in some rows, for example with -1e9 for a class that is impossible. With a mask beyond -1e9, W
-    may not be optimal, but it is no worse than the best temperature, and its columns need not sum to one. The other
-    classes depend on masked logits too: use the same mask for new rows.
+    Logits may be masked in some rows, for example with -1e9 for a class that is impossible. With such a mask or a
+    larger one, W may not be optimal and may depend on the order of the rows, but it is no worse than the best
+    temperature; its columns need not sum to one. The other classes depend on masked logits too: use the same mask for
+    new rows.
 
     Parameters
     ----------

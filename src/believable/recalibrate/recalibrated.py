@@ -15,7 +15,13 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import _safe_split, available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, has_fit_parameter
+from sklearn.utils.validation import (
+    _check_method_params,
+    assert_all_finite,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+)
 
 from believable import _check
 from believable._types import Array, Float64s, Floats, Ints
@@ -140,7 +146,10 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
 
     The `input` of the method decides what the map takes: `predict_proba` for "probabilities", `decision_function` for
     "logits" and "scores". Labels and their order are those of the model. A class that is missing from the rows that a
-    model was fitted on has probability 0; for logits and scores there is no such value, so that is an error.
+    model was fitted on has probability 0; for logits and scores there is no such value, so that is an error. In an
+    ensemble, a model that was fitted without a class gives it exactly 0, and its map is fitted without the rows of that
+    class; intervals of `VennAbers` are combined over the models that know the class. A fold whose test rows are all of
+    one class cannot have a map: it is left out, with a warning.
 
     Parameters
     ----------
@@ -203,7 +212,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         self.cv = cv
         self.ensemble = ensemble
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any) -> Self:
         """Fit the model and the calibration map.
 
         Parameters
@@ -217,6 +226,10 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             ignore weights.
         groups : array-like of shape (n,), optional
             Rows of one group are never both in the training and in the test rows of a fold.
+        **fit_params : dict
+            Passed to `fit` of the estimator; what has one entry per row is cut to the rows of each fold. With
+            scikit-learn's metadata routing enabled, the estimator gets what it requests (`set_fit_request`), and the
+            splitter likewise.
 
         Returns
         -------
@@ -229,17 +242,25 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         check_classification_targets(y)
         weights = None if sample_weight is None else _check.weights(sample_weight, len(y))
         if self._is_prefit():
+            if fit_params:
+                raise InputError(
+                    "an estimator that is already fitted takes no parameters of fit, got {name}: leave it out",
+                    name=sorted(fit_params)[0],
+                )
             estimators, methods = self._learn_from_prefit(X, y, weights, groups)
+            self.classes_ = methods[0].classes_
         else:
             if len(labels := np.unique(y if weights is None else y[weights > 0])) == 1:
                 raise InputError(f"y has only one class, {labels.tolist()[0]!r}, so there is nothing to fit")
-            model_weights, request = self._routed(weights, groups)
+            given, request = self._routed(weights, groups, fit_params)
             folds = splits(self.cv, X, y, groups, request)
             if self.ensemble:
-                estimators, methods = self._learn_ensemble(X, y, weights, model_weights, folds)
+                estimators, methods = self._learn_ensemble(X, y, weights, given, folds)
+                self.classes_ = np.unique(np.concatenate([np.unique(y), *map(classes_of, estimators)]))
             else:
-                estimators, methods = self._learn_out_of_fold(X, y, weights, model_weights, folds, groups)
-        self.classes_, self.estimators_, self.methods_ = methods[0].classes_, estimators, methods
+                estimators, methods = self._learn_out_of_fold(X, y, weights, given, folds, groups)
+                self.classes_ = methods[0].classes_
+        self.estimators_, self.methods_ = estimators, methods
         if not self._is_auto():  # after a fit that chose among methods
             self.__dict__.pop("selection_", None)
         return self
@@ -248,9 +269,9 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         """Return probabilities of shape (n, K), in the order of `classes_`."""
         check_is_fitted(self)
         if len(self.methods_) > 1 and isinstance(self.methods_[0], VennAbers):
-            p = combine_intervals(*self._intervals(X))
+            p = self._combined(*self._intervals(X))
             return np.column_stack([1 - p, p]) if p.ndim == 1 else normalised(p)
-        first, *rest = (method.predict_proba(scores) for method, scores in self._scores(X))
+        first, *rest = (self._in_columns(method.predict_proba(scores), method) for method, scores in self._scores(X))
         return np.asarray(sum(rest, start=first) / (1 + len(rest)))
 
     def predict(self, X: Any) -> Array:
@@ -274,7 +295,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         low, high = self._intervals(X)
         if len(low) == 1:
             return np.stack([low[0], high[0]], axis=-1)
-        return np.stack([combine_intervals(low, low), combine_intervals(high, high)], axis=-1)
+        return np.stack([self._combined(low, low), self._combined(high, high)], axis=-1)
 
     @property
     def estimator_(self) -> Any:
@@ -325,13 +346,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         return (self.estimator,), (self._fitted_map(classes, scores, y, weights, groups),)
 
     def _learn_out_of_fold(
-        self,
-        X: Any,
-        y: Array,
-        weights: Float64s | None,
-        model_weights: Float64s | None,
-        folds: list[Split],
-        groups: Any,
+        self, X: Any, y: Array, weights: Float64s | None, given: dict[str, Any], folds: list[Split], groups: Any
     ) -> tuple[Any, Any]:
         tested = np.zeros(len(y), np.intp)
         for _, test in folds:
@@ -343,9 +358,9 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
                 argument="cv",
                 row=tested.argmax(),
             )
-        model = self._fitted(X, y, model_weights)
+        model = self._fitted(X, y, given)
         classes = classes_of(model)
-        parts = [self._asked(X, y, model_weights, *fold, classes) for fold in folds]
+        parts = [self._asked(X, y, given, *fold, classes) for fold in folds]
         scores = np.empty((len(y), *parts[0].shape[1:]), np.result_type(*parts))
         for (_, test), part in zip(folds, parts, strict=True):
             scores[test] = part
@@ -355,30 +370,46 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         return (model,), (self._fitted_map(classes, scores[rows], y[rows], of_rows, kept),)
 
     def _learn_ensemble(
-        self, X: Any, y: Array, weights: Float64s | None, model_weights: Float64s | None, folds: list[Split]
+        self, X: Any, y: Array, weights: Float64s | None, given: dict[str, Any], folds: list[Split]
     ) -> tuple[Any, Any]:
-        models = [self._fitted(X, y, model_weights, train) for train, _ in folds]
-        classes = np.unique(np.concatenate([np.unique(y), *map(classes_of, models)]))
-        methods = []
-        for fold, (model, (train, test)) in enumerate(zip(models, folds, strict=True)):
-            part, _ = _safe_split(model, X, y, test, train)
+        models, methods = [], []
+        for fold, (train, test) in enumerate(folds):
+            model = self._fitted(X, y, given, train)
+            known = classes_of(model)
+            rows = test[np.isin(y[test], known) & (True if weights is None else weights[test] > 0)]
+            if len(np.unique(y[rows])) < 2:
+                continue
+            part, _ = _safe_split(model, X, y, rows, train)
             try:
-                scores = response(model, part, self._method(), classes)
-                methods.append(self._fitted_map(classes, scores, y[test], None if weights is None else weights[test]))
+                scores = response(model, part, self._method(), known)
+                methods.append(self._fitted_map(known, scores, y[rows], None if weights is None else weights[rows]))
             except InputError as error:
                 raise InputError(f"fold {fold} of cv: {error}") from error
+            models.append(model)
+        if not methods:
+            raise InputError(
+                "the test rows of every fold of cv are of one class, so no calibration map can be fitted; use fewer "
+                "folds, or folds that contain every class"
+            )
+        if len(methods) < len(folds):
+            warn(
+                f"{len(folds) - len(methods)} of {len(folds)} folds of cv are left out of the ensemble: their test "
+                "rows are of one class, so they can have no calibration map",
+                UserWarning,
+            )
         return tuple(models), tuple(methods)
 
-    def _fitted(self, X: Any, y: Array, weights: Float64s | None, rows: Any = None) -> Any:
+    def _fitted(self, X: Any, y: Array, given: dict[str, Any], rows: Any = None) -> Any:
+        """Return a model fitted on some rows, with the arguments of its `fit` cut to these rows."""
         model = clone(self.estimator)
         if rows is not None:
+            given = _check_method_params(X, given, rows)
             X, y = _safe_split(model, X, y, rows)
-            weights = None if weights is None else weights[rows]
-        return model.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
+        return model.fit(X, y, **given)
 
-    def _asked(self, X: Any, y: Array, weights: Float64s | None, train: Any, test: Any, classes: Array) -> Floats:
+    def _asked(self, X: Any, y: Array, given: dict[str, Any], train: Any, test: Any, classes: Array) -> Floats:
         """Return the scores of a model fitted on some rows, for other rows."""
-        model = self._fitted(X, y, weights, train)
+        model = self._fitted(X, y, given, train)
         part, _ = _safe_split(model, X, y, test, train)
         return response(model, part, self._method(), classes)
 
@@ -442,31 +473,58 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         if self.ensemble and self._is_prefit():
             raise InputError("an estimator that is already fitted is a single model: leave out ensemble=True")
 
-    def _routed(self, weights: Float64s | None, groups: Any) -> tuple[Float64s | None, dict[str, Any]]:
-        """Return the weights for the model, and the arguments for the splitter."""
-        given = {} if groups is None else {"groups": groups}
+    def _routed(
+        self, weights: Float64s | None, groups: Any, fit_params: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the arguments for the model, and those for the splitter."""
+        of_splitter = {} if groups is None else {"groups": groups}
+        of_model = fit_params if weights is None else fit_params | {"sample_weight": weights}
         if get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, "fit", **given, **({} if weights is None else {"sample_weight": weights}))
-            return routed.estimator.fit.get("sample_weight"), dict(routed.splitter.split)
+            routed = process_routing(self, "fit", **of_splitter, **of_model)
+            return dict(routed.estimator.fit), dict(routed.splitter.split)
         if weights is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             warn(
                 f"fit of {type(self.estimator).__name__} takes no sample_weight: the weights are used for the "
                 "calibration map alone. If a part of it takes them, enable scikit-learn's metadata routing",
                 UserWarning,
             )
-            weights = None
-        return weights, given
+            of_model = fit_params
+        return of_model, of_splitter
 
     # --- fitted models ---
 
     def _scores(self, X: Any) -> Iterator[tuple[Recalibrator, Floats]]:
         """Yield each recalibrator with the scores of its model."""
         for model, method in zip(self.estimators_, self.methods_, strict=True):
-            yield method, response(model, X, method, self.classes_)
+            yield method, response(model, X, method, method.classes_)
+
+    def _in_columns(self, values: Float64s, method: Recalibrator) -> Float64s:
+        """Return one column for every class; those of classes that a model was fitted without are 0."""
+        if len(method.classes_) == len(self.classes_):
+            return values
+        full = np.zeros((len(values), len(self.classes_), *values.shape[2:]))
+        full[:, np.isin(self.classes_, method.classes_)] = values
+        return full
 
     def _intervals(self, X: Any) -> Float64s:
-        """Return intervals of shape (2, models, n, ...)."""
-        return np.moveaxis(np.stack([method.predict_interval(scores) for method, scores in self._scores(X)]), -1, 0)
+        """Return intervals of shape (2, models, n, ...); [0, 0] for a class that a model was fitted without."""
+        found = []
+        for method, scores in self._scores(X):
+            ends = method.predict_interval(scores)
+            if ends.ndim == 2 and len(self.classes_) > 2:  # of the second of the two classes that the model knows
+                ends = np.stack([1 - ends[:, ::-1], ends], axis=1)
+            found.append(ends if ends.ndim == 2 else self._in_columns(ends, method))
+        return np.moveaxis(np.stack(found), -1, 0)
+
+    def _combined(self, low: Float64s, high: Float64s) -> Float64s:
+        """Combine the intervals of each class over the models that know it; 0 if none does."""
+        if low.ndim == 2:
+            return combine_intervals(low, high)
+        known = np.array([np.isin(self.classes_, method.classes_) for method in self.methods_])
+        p = np.zeros(low.shape[1:])
+        for k in np.flatnonzero(known.any(axis=0)):
+            p[:, k] = combine_intervals(low[known[:, k], :, k], high[known[:, k], :, k])
+        return p
 
     def _only(self, name: str) -> Any:
         check_is_fitted(self)

@@ -11,6 +11,7 @@ executed: the method is looked up in a table, and every number is checked for it
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -27,6 +28,7 @@ MAP_SCHEMA, MAP_VERSION = "believable.recalibrator", 1
 HEADER = {"schema", "version"}  # what a file has besides the fields of a recalibrator; members of an average have none
 FIELDS = {"method", "input", "columns", "classes", "settings", "maps"}
 BLANK_BEFORE_JSON = "\ufeff \t\r\n"  # ignored before the JSON; some editors write a byte order mark
+MARKS_OF_JSON = ('"', "{", "\n")  # a text with one of them, and no file of that name, is taken for damaged JSON
 LONGEST_QUOTE = 200  # errors quote at most this many characters of the file
 COMMON_ARGUMENTS = ("input", "classes")  # arguments of every recalibrator, saved outside its settings
 # The settings that hold a recalibrator, or several. A name is replaced by the recalibrator: other readers know no
@@ -132,6 +134,13 @@ def _write(path: Path, text: str) -> None:
 def _read(path: Any) -> str:
     try:
         return Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        if isinstance(path, str) and (error.errno == errno.ENAMETOOLONG or any(mark in path for mark in MARKS_OF_JSON)):
+            raise SchemaError(
+                f"this is not a saved recalibrator: the text does not begin with '{{', and there is no file of that "
+                f"name: {_brief(path)}"
+            ) from error
+        raise
     except UnicodeDecodeError as error:
         raise SchemaError(f"{path} is not a text file, so not a saved recalibrator") from error
     except ValueError as error:  # the text has a zero byte, which no path can have

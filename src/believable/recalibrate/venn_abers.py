@@ -1,4 +1,4 @@
-"""Venn–Abers prediction: isotonic regression with an interval for each probability."""
+"""Venn–Abers prediction: isotonic regression with a pair of probabilities for each score."""
 
 from __future__ import annotations
 
@@ -25,11 +25,16 @@ from believable.recalibrate.inputs import Input, Scores
     reference="Vovk, Petej & Fedorova (2015)",
 )
 class VennAbers(BinaryRecalibrator):
-    """Inductive Venn–Abers prediction: an interval [p0, p1], and p' = p1 / (1 - p0 + p1) within it.
+    """Inductive Venn–Abers prediction: a pair p0 <= p1 of probabilities, and p' = p1 / (1 - p0 + p1) between them.
 
     p0(s) is the isotonic fit at s of the calibration set and one more row (s, 0), p1(s) that with one more row (s, 1).
     One of these two rows will be the true one, so if new rows are exchangeable with the calibration rows, one of p0 and
-    p1 is calibrated, whatever the scale of the scores. The interval is narrow where there are many calibration rows.
+    p1 is calibrated, whatever the scale of the scores. This validity belongs to the pair as a whole, on average over
+    rows. **[p0, p1] is not a confidence interval**: its width is the influence of one row, not the sampling error of
+    the fit, and it holds the true rate for a small part of the scores only (3 to 62 % of them in
+    `python -m benchmarks.rate_interval`, fewer the more rows there are). For an interval that holds the true rate, see
+    `rate_interval`.
+
     The log loss of p' exceeds that of p1 by log(p1 / p') if the event occurs, and that of p0 by
     log((1 - p0) / (1 - p')) if not. The two are equal, so p' has the smallest worst-case excess.
 
@@ -80,7 +85,7 @@ class VennAbers(BinaryRecalibrator):
         self.classes = classes
 
     def predict_interval(self, X: Any) -> Float64s:
-        """Return the ends p0 and p1 of the interval of each score.
+        """Return the pair p0 and p1 of each score, which is not a confidence interval for the true rate.
 
         Parameters
         ----------
