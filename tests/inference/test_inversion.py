@@ -7,8 +7,9 @@ from believable import BinStats, CellStats, Predictions
 from believable.inference.clusters import drawn_counts, has_several_pairs_per_row, residuals_by_unit, unit_of_rows
 from believable.inference.compare import square_and_add
 from believable.inference.interval import tails_of
-from believable.inference.inversion import Inverted, draw_patterns, invert
+from believable.inference.inversion import Inverted, invert
 from believable.inference.question import ask
+from believable.inference.shapes import draw_patterns
 
 
 def data(n=500, seed=0):

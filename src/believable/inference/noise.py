@@ -10,20 +10,23 @@ from dataclasses import replace
 import numpy as np
 
 from believable._types import Float64s, Ints
-from believable.inference.cells import ABSENT_SHARE, Cells
+from believable import _kernels
+from believable.inference.cells import ABSENT_SHARE, Cells, pooled_rate
 from believable.inference.clusters import clustering, drawn_counts, residuals_by_unit, unit_of_rows, weights_by_unit
 from believable.inference.inversion import NARROWEST_SHAPE_BANDWIDTH, Noise
+from believable.inference.null import batches, cells_of_classes
 from believable.inference.question import Question
 from believable.predictions import Predictions
 
 MAX_POINTS_DRAWN_ANEW = 60  # with more points, noise is drawn once and scaled for every candidate
+LABELS_TO_DRAW, FEWEST_LABEL_DRAWS = 2_000_000, 100  # to see how the classes of one row depend on each other
 BOUNDS_OF_WIDENING = (0.7, 4.0)  # limits of the factor by which dependence between bins changes the spread
 
 
 def noise_of_pairs(cells: Cells, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, Noise]:
     """Return the noise of independent pairs: a random number of pairs in each cell, and random outcomes."""
     calibrated = cells.draw(cells.conf, rng, n_draws)  # drawn as in the noise floor, so that the two agree
-    times = cells.times(rng, n_draws)
+    times, cells = cells.times(rng, n_draws), cells.as_observed()
     if cells.are_bins or len(cells) <= MAX_POINTS_DRAWN_ANEW:
 
         def drawn(rate: Float64s | None, again: np.random.Generator) -> tuple[Float64s, Float64s | None]:
@@ -88,6 +91,8 @@ def bins_of_units(
     themselves would not do: in bins with almost no events, it would remove some.
     """
     fewer = replace(cells, size=cells.size / clustering(rows, cells, cluster))
+    if rows.kind == "multiclass" and cluster is None:
+        return cells, _widened_by_exclusion(question, rows, cells, n_draws, rng)
     unit, n_units = unit_of_rows(cluster, len(rows), rng)
     weight, residuals = weights_by_unit(rows, cells, unit, n_units), residuals_by_unit(rows, cells, unit, n_units)
     counts = drawn_counts(n_units, n_draws, rng)
@@ -97,6 +102,32 @@ def bins_of_units(
     apart = question.replicates(cells.with_outcomes(*fewer.draw_anew(rate, rng, cells.times(rng, n_draws))))
     widened = float(np.std(whole)) / max(float(np.std(apart)), 1e-300) if np.std(apart) > 0 else 1.0
     return fewer, float(np.clip(widened, *BOUNDS_OF_WIDENING))
+
+
+def _widened_by_exclusion(
+    question: Question, rows: Predictions, cells: Cells, n_draws: int, rng: np.random.Generator
+) -> float:
+    """Return the ratio of the spread of the error when labels of rows are drawn to that when bins are drawn alone."""
+    n_draws = int(np.clip(LABELS_TO_DRAW // len(rows), FEWEST_LABEL_DRAWS, n_draws))
+    cell = cells_of_classes(rows, cells)
+    typical = pooled_rate(cells)
+    raised = np.append(np.where(typical > cells.conf, (1 - typical) / np.maximum(1 - cells.conf, 1e-12), 1.0), 1.0)
+    lowered = np.append(np.where(typical < cells.conf, typical / np.maximum(cells.conf, 1e-12), 1.0), 1.0)
+    scores = rows.scores.astype(np.float64, copy=False)
+    chance = lowered[cell] * (1 - raised[cell] * (1 - scores))
+    chance /= chance.sum(axis=1, keepdims=True)
+    weight = None if rows.weights is None else rows.weights.astype(np.float64, copy=False)
+    each = np.ones(len(rows)) if weight is None else weight
+    wq = np.bincount(cell.ravel() + 1, (each[:, None] * chance).ravel(), len(cells) + 1)[1:]
+    wqq = np.bincount(cell.ravel() + 1, (each[:, None] * chance**2).ravel(), len(cells) + 1)[1:]
+    rate = np.clip(wq / cells.w, 0, 1)
+    drawn_alone = replace(cells, spread=wqq / cells.w - rate**2)
+    apart = question.replicates(cells.with_outcomes(drawn_alone.draw(rate, rng, n_draws)))
+    reached, whole = np.cumsum(chance, axis=1), []
+    for size in batches(n_draws, len(rows)):
+        drawn = _kernels.redrawn_labels(rng.random((size, len(rows))), reached, cell, weight, len(cells))
+        whole.append(question.replicates(cells.with_outcomes(drawn)))
+    return float(np.clip(np.std(np.concatenate(whole)) / max(np.std(apart), 1e-300), *BOUNDS_OF_WIDENING))
 
 
 # --- p-value of an error with clusters of rows ------------------------------------------------------------------------

@@ -1,0 +1,209 @@
+"""Shapes that the true gaps may have, given the observed ones.
+
+How much noise adds to an error depends on the shape of the true gaps: many small gaps disappear in the noise, one large
+gap does not. Each shape is a draw from the posterior under a mixture of priors: smooth along the scores, smooth with a
+rough part, and sparse (most gaps zero, a few of any size). Some priors shrink gaps towards scores of 0 and 1, some do
+not, and several amplitudes are mixed. With several classes, a part of the gaps may be the same function of the score in
+all of them. Nothing has to be chosen: priors that do not fit get no weight.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from believable._types import Float64s, Int64s
+from believable.inference.cells import groups_of_scores
+
+REACH_OF_SMOOTH_GAPS = 0.3  # standard deviation of the kernel that correlates smooth gaps along the scores
+# The smooth share of a prior's variance, and how gaps shrink towards 0 and 1: as a power of p (1 - p), which is 1 for a
+# shift of the logits.
+SMOOTH_PRIORS = ((0.5, 0.5), (0.95, 0.5), (1.0, 0.5), (0.95, 1.0), (1.0, 1.0), (0.5, 0.0), (0.95, 0.0), (1.0, 0.0))
+# The same for gaps that classes share in part, and these parts of the variance.
+SHARED_PRIORS = ((0.5, 0.5), (0.95, 0.5), (0.5, 1.0), (0.95, 1.0), (0.95, 0.0))
+SHARED_PARTS = (0.5, 0.9, 0.99)
+MIN_SMOOTH_SHARE = 0.9  # priors with a smaller smooth share are not used if shapes must be smooth
+OUTLYING_GAP, OUTLYING_SHARE = 0.3, 0.05  # size of outlying gaps, and their share of the nonzero gaps
+NONZERO_SHARES = (0.3, 0.7, 1.0)  # shares of nonzero gaps in sparse shapes
+PRIOR_AMPLITUDES = np.array([0.25, 0.5, 1, 2, 4, 8])  # in units of the noise
+WEIGHT_OF_SMOOTH_PRIORS = 50.0  # prior odds of a smooth shape over a sparse one
+MAX_CELLS_FOR_SMOOTH_PRIORS = 300  # with more cells in a stratum, only the sparse priors are fast enough
+
+
+def draw_patterns(
+    gap: Float64s,
+    variance: Float64s,
+    score: Float64s,
+    stratum: Int64s,
+    n_draws: int,
+    rng: np.random.Generator,
+    *,
+    rough: bool,
+    pooled_variance: Float64s | None = None,
+) -> Float64s:
+    """Draw the true gaps from their posterior, shape (n_draws, cells); only smooth shapes unless `rough`."""
+    variance = np.maximum(variance, 1e-12)
+    components: list[_Dense | _Sparse] = []
+    if np.bincount(stratum).max() <= MAX_CELLS_FOR_SMOOTH_PRIORS:
+        components += _smooth_components(
+            gap, variance if pooled_variance is None else pooled_variance, score, stratum, rough
+        )
+    if rough or not components:
+        for power in (0.5, 0.0):
+            scale, amplitudes = _scale(score, variance, power)
+            components += [
+                _Sparse(gap, variance, (a * scale) ** 2, share) for share in NONZERO_SHARES for a in amplitudes
+            ]
+    fit = np.array([part.log_fit for part in components])
+    chance = np.exp(fit - fit.max())
+    chance /= chance.sum()
+    counts = rng.multinomial(n_draws, chance)
+    return np.concatenate([part.draw(k, rng) for part, k in zip(components, counts, strict=True) if k])
+
+
+def _scale(score: Float64s, variance: Float64s, power: float) -> tuple[Float64s, Float64s]:
+    """Return the relative size of gaps at each score, and the amplitudes to mix."""
+    scale = np.maximum(score * (1 - score), 1e-6) ** power
+    return scale, np.asarray(PRIOR_AMPLITUDES * np.sqrt(np.mean(variance) / np.mean(scale**2)))
+
+
+def _smooth_components(
+    gap: Float64s, variance: Float64s, score: Float64s, stratum: Int64s, rough: bool
+) -> list[_Dense]:
+    blocks = _Blocks(stratum)
+    shared = list(product(SHARED_PARTS, SHARED_PRIORS)) if blocks.shape[0] > 1 else []
+    components = []
+    data = _Data(blocks, gap, variance, score, stratum)
+    for part, (share, power) in [(0.0, prior) for prior in SMOOTH_PRIORS] + shared:
+        if share < MIN_SMOOTH_SHARE and not rough:
+            continue
+        scale, amplitudes = _scale(score, variance, power)
+        if blocks.shape[0] > 1:  # cells differ much in their noise
+            least = 0.25 * np.sqrt(1 / np.mean(scale**2 / variance))
+            while amplitudes[0] > least:
+                amplitudes = np.append(amplitudes[0] / 2, amplitudes)
+        components += [_Dense(data, a * scale, share, part) for a in amplitudes]
+    return components
+
+
+class _Blocks:
+    """The cells of each stratum as a row of a matrix, padded to equal length."""
+
+    def __init__(self, stratum: Int64s) -> None:
+        _, row, size = np.unique(stratum, return_inverse=True, return_counts=True)
+        order = np.argsort(row, kind="stable")
+        column = np.empty(len(row), np.intp)
+        column[order] = np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size)
+        self.at, self.shape = (row, column), (len(size), int(size.max()))
+
+    def fill(self, values: Float64s, padding: float = 0.0) -> Float64s:
+        filled = np.full((*values.shape[:-1], *self.shape), padding)
+        filled[..., self.at[0], self.at[1]] = values
+        return filled
+
+    def flat(self, filled: Float64s) -> Float64s:
+        return filled[..., self.at[0], self.at[1]]
+
+
+class _Data:
+    """Observed gaps and their variances, in blocks, and how similar the scores of cells are."""
+
+    def __init__(
+        self, blocks: _Blocks, gap: Float64s, variance: Float64s, score: Float64s, stratum: Int64s
+    ) -> None:
+        self.blocks = blocks
+        self.gap, self.variance = blocks.fill(gap), blocks.fill(variance, 1.0)
+        self.alike = _alike(blocks.fill(score))
+        group = groups_of_scores(score, stratum)
+        self.member = np.swapaxes(blocks.fill(np.eye(group.max() + 1)[:, group]), 0, 1).swapaxes(1, 2)
+        self.alike_groups = _alike(np.bincount(group, score) / np.bincount(group))
+
+
+def _alike(score: Float64s) -> Float64s:
+    return np.asarray(np.exp(-((score[..., :, None] - score[..., None, :]) ** 2) / (2 * REACH_OF_SMOOTH_GAPS**2)))
+
+
+class _Dense:
+    """Prior of jointly normal gaps: a part that all strata share, and parts of their own.
+
+    Parameters
+    ----------
+    data : _Data
+    scale : ndarray
+        Standard deviation of each gap.
+    smooth : float
+        Share of the variance that is smooth along the scores; the rest is independent.
+    shared : float
+        Share of the variance that all strata share.
+    """
+
+    def __init__(self, data: _Data, scale: Float64s, smooth: float, shared: float) -> None:
+        self.data = data
+        size = data.blocks.fill(scale)
+        one = np.eye(size.shape[1])
+        both = size[:, :, None] * size[:, None, :]
+        self.prior = (1 - shared) * (smooth * data.alike + (1 - smooth + 1e-9) * one) * both
+        self.root = np.linalg.cholesky(self.prior + data.variance[:, :, None] * one)
+        half = np.linalg.solve(self.root, data.gap[:, :, None])[:, :, 0]
+        log_fit = np.log(WEIGHT_OF_SMOOTH_PRIORS) - np.sum(half**2) / 2
+        log_fit -= np.log(np.diagonal(self.root, axis1=1, axis2=2)).sum()
+        self.loading: Float64s | None = None
+        if shared:
+            among = shared * (smooth * data.alike_groups + (1 - smooth + 1e-6) * np.eye(len(data.alike_groups)))
+            self.loading = size[:, :, None] * data.member @ np.linalg.cholesky(among)
+            seen = np.linalg.solve(self.root, self.loading)
+            precision = np.eye(len(among)) + np.einsum("kbi,kbj->ij", seen, seen)
+            self.shared_root = np.linalg.cholesky(precision)
+            pull = np.linalg.solve(self.shared_root, np.einsum("kbi,kb->i", seen, half))
+            log_fit += pull @ pull / 2 - np.log(np.diag(self.shared_root)).sum()
+            self.pull = pull
+        self.log_fit = float(log_fit)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Float64s:
+        data = self.data
+        gap, common = data.gap, 0.0
+        if self.loading is not None:
+            factor = np.linalg.solve(self.shared_root.T, self.pull[:, None] + rng.standard_normal((len(self.pull), n)))
+            common = np.moveaxis(self.loading @ factor, -1, 0)
+            gap = gap - common
+        pulled = np.linalg.solve(self.root, self.prior)
+        toward = np.swapaxes(np.linalg.solve(np.swapaxes(self.root, 1, 2), pulled), 1, 2)
+        covariance = self.prior - np.swapaxes(pulled, 1, 2) @ pulled
+        values, vectors = np.linalg.eigh((covariance + np.swapaxes(covariance, 1, 2)) / 2)
+        spread = vectors * np.sqrt(np.maximum(values, 0))[:, None, :]
+        noise = rng.standard_normal((*data.gap.shape, n))
+        own = toward @ (np.moveaxis(gap, 0, -1) if gap.ndim == 3 else gap[:, :, None]) + spread @ noise
+        return data.blocks.flat(np.moveaxis(own, -1, 0) + common)
+
+
+class _Sparse:
+    """Prior of independent gaps, each of them zero, normal or, rarely, of any size."""
+
+    def __init__(self, gap: Float64s, variance: Float64s, prior: Float64s, share: float) -> None:
+        wide = np.full(len(gap), OUTLYING_GAP**2)
+        self.kept, fit = [], []
+        for weight, slab in (
+            (1 - share, np.zeros(len(gap))),
+            (share * (1 - OUTLYING_SHARE), prior),
+            (share * OUTLYING_SHARE, wide),
+        ):
+            total = variance + slab
+            with np.errstate(divide="ignore"):
+                fit.append(np.log(weight) - (gap**2 / total + np.log(total)) / 2)
+            kept = slab / total
+            self.kept.append((kept * gap, np.sqrt(kept * variance)))
+        either = np.logaddexp.reduce(fit)
+        self.log_fit = float(either.sum())
+        self.chance = np.exp(np.array(fit) - either)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Float64s:
+        nothing, normal, _ = self.chance
+        which = rng.random((n, len(nothing)))
+        zero, wide = which < nothing, which >= nothing + normal
+        empty = np.flatnonzero(zero.all(axis=1))  # a shape needs at least one nonzero gap
+        chance = 1 - nothing + 1e-300
+        zero[empty, rng.choice(len(chance), len(empty), p=chance / chance.sum())] = False
+        (mean, deviation), (wide_mean, wide_deviation) = self.kept[1:]
+        mean, deviation = np.where(wide, wide_mean, mean), np.where(wide, wide_deviation, deviation)
+        return np.asarray(~zero * (mean + deviation * rng.standard_normal(zero.shape)))
