@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -25,6 +26,8 @@ Method = Literal["auto", "inversion", "percentile", "bca"]
 METHODS = ("auto", "inversion", "percentile", "bca")
 WIDENED_BY_TIED_CLASSES = 2**0.5  # classes of one row exclude each other, which at most doubles an error's variance
 MAX_DRAWS_FOR_LEVEL = 100_000  # a high level needs more draws, but gets no more than this
+# With many cells, draws cost more and each tells more, so there are fewer, but not fewer than this share.
+NUMBERS_PER_CANDIDATE, LEAST_SHARE_OF_DRAWS = 300_000, 0.4
 POINTS_OF_TEST, MAX_POINTS_OF_TEST = 200, 1000  # scores are merged into about this many points while a test is inverted
 
 
@@ -222,6 +225,7 @@ def tails_of(question: Question, cluster: Ints | None, n_draws: int, rng: np.ran
     """Return the test of candidates for the true error."""
     cells, widened, rows = question.cells(_n_points(question)), 1.0, question.rows
     assert cells is not None
+    n_draws = max(math.ceil(LEAST_SHARE_OF_DRAWS * n_draws), min(n_draws, NUMBERS_PER_CANDIDATE // len(cells)))
     if rows is not None and cluster is None and not has_several_pairs_per_row(cells.statistic.view):
         rows = None  # each row is one pair, independent of the others, so cells suffice
     if rows is not None and cells.are_bins:
