@@ -13,7 +13,8 @@ from believable.stats import BinStats
 from believable.stats.points import PointStats
 
 ABSENT_SHARE = 1e-12  # relative weight given to a cell that is empty in a replicate
-GROUPS_OF_SCORES = 8  # cells of all strata are grouped by score and by rank, each into so many
+# Cells of all strata are grouped by score and by rank, into so many groups of each (as many ranks as cells suffice for).
+GROUPS_OF_SCORES, GROUPS_OF_RANKS, CELLS_PER_GROUP = 8, (4, 20), 10
 EVENTS_BEFORE_POOLING = 4.0  # a cell's own events count as much as the pooled rate if there are so many
 PRIOR_PRECISION_OF_SLOPE = 4.0  # the slope of outcomes on scores within a bin is 1 with a standard error of 1/2
 BINS_PER_KEPT_PAIR, MOST_KEPT_PAIRS = 15, 8  # one pair of each bin is kept for so many bins
@@ -218,7 +219,8 @@ class PointCells(Cells):
 def groups_of_scores(score: Float64s, stratum: Int64s) -> Int64s:
     """Return a group of each cell, by its score and its rank among all cells; all strata have the same groups."""
     rank = np.argsort(np.argsort(score, kind="stable"), kind="stable") / len(score)
-    code = np.floor(GROUPS_OF_SCORES * np.minimum(score, 1 - 1e-9)) + np.floor(GROUPS_OF_SCORES * rank)
+    n_ranks = np.clip(len(score) // CELLS_PER_GROUP, *GROUPS_OF_RANKS)
+    code = np.floor(GROUPS_OF_SCORES * np.minimum(score, 1 - 1e-9)) + np.floor(n_ranks * rank)
     return np.unique(code, return_inverse=True)[1].astype(np.int64)
 
 
@@ -233,7 +235,8 @@ def pooled_rate(cells: Cells) -> Float64s:
     expected = cells.conf * cells.size
     odds = cells.conf / np.maximum(1 - cells.conf, 1e-12)
     odds = odds * pooled(events) / pooled(expected) * pooled(cells.size - expected) / pooled(cells.size - events)
-    centre = odds / (1 + odds)
+    least = 0.5 / pooled(cells.size)  # what no event in a group of cells leaves possible
+    centre = np.clip(odds / (1 + odds), least, 1 - least)
     weight = EVENTS_BEFORE_POOLING / np.maximum(np.minimum(centre, 1 - centre), 1e-6)
     return np.asarray((events + weight * centre) / (cells.size + weight))
 
