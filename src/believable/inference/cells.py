@@ -57,7 +57,7 @@ class Cells(ABC):
 
     def variance(self, rate: Float64s) -> Float64s:
         """Return the variance of one outcome in a cell of this mean rate, if rates vary as much as scores within it."""
-        return np.asarray(np.maximum(rate * (1 - rate) - np.where(rate*(1-rate)>0,self.spread,0), 0))
+        return np.asarray(np.maximum(rate * (1 - rate) - np.where(rate * (1 - rate) > 0, self.spread, 0), 0))
 
     def as_observed(self) -> Cells:
         """Return cells whose outcomes vary as the data do, instead of as those of calibrated scores."""

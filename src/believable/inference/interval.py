@@ -17,7 +17,7 @@ from believable.errors import InputError
 from believable.inference import bootstrap
 from believable.inference.clusters import cluster_of_rows, has_several_pairs_per_row
 from believable.inference.inversion import Inverted, Tails, invert
-from believable.inference.noise import bins_of_units, noise_of_pairs, noise_of_points
+from believable.inference.noise import bins_of_units, noise_of_pairs, noise_of_points, with_soft_labels
 from believable.inference.question import Question, ask
 from believable.inference.sums import statistic_interval
 from believable.metrics import METRICS
@@ -225,6 +225,8 @@ def tails_of(question: Question, cluster: Ints | None, n_draws: int, rng: np.ran
     """Return the test of candidates for the true error."""
     cells, widened, rows = question.cells(_n_points(question)), 1.0, question.rows
     assert cells is not None
+    if rows is not None:
+        cells = with_soft_labels(rows, cells)
     n_draws = max(math.ceil(LEAST_SHARE_OF_DRAWS * n_draws), min(n_draws, NUMBERS_PER_CANDIDATE // len(cells)))
     if rows is not None and cluster is None and not has_several_pairs_per_row(cells.statistic.view):
         rows = None  # each row is one pair, independent of the others, so cells suffice

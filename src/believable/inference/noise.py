@@ -19,6 +19,7 @@ from believable.inference.question import Question
 from believable.predictions import Predictions
 
 MAX_POINTS_DRAWN_ANEW = 60  # with more points, noise is drawn once and scaled for every candidate
+MOST_LABELS_PER_ROW = 1e4  # a soft label is worth no more labels than this
 LABELS_TO_DRAW, FEWEST_LABEL_DRAWS = 2_000_000, 100  # to see how the classes of one row depend on each other
 BOUNDS_OF_WIDENING = (0.7, 4.0)  # limits of the factor by which dependence between bins changes the spread
 
@@ -60,6 +61,23 @@ def _variance_of_gaps(cells: Cells) -> Float64s:
     """Return the variance of the gaps at the observed rates, but no smaller than for calibrated scores."""
     seen, calibrated = cells.variance(_typical(cells)), cells.variance(cells.conf)
     return np.asarray(np.maximum(np.maximum(seen, calibrated), 1e-6) / cells.size)
+
+
+def with_soft_labels(rows: Predictions, cells: Cells) -> Cells:
+    """Return cells of as many pairs as soft labels are worth: the mean of five labels varies like a fifth of one.
+
+    The variance of labels is that of differences between neighbours in the order of scores; if each label were drawn
+    as 0 or 1, it would be larger by the mean of y (1 - y).
+    """
+    if not np.issubdtype(rows.labels.dtype, np.floating):
+        return cells
+    pairs = rows.all_pairs(cells.statistic.view)
+    order = np.lexsort((pairs.score, np.zeros(len(pairs.score)) if pairs.stratum is None else pairs.stratum))
+    outcome = pairs.outcome.astype(np.float64)
+    residual = (outcome - pairs.score)[order]
+    seen = float(np.mean(np.diff(residual) ** 2)) / 2 if len(residual) > 1 else 0.0
+    drawn = seen + float(np.mean(outcome * (1 - outcome)))
+    return replace(cells, size=cells.size * min(drawn / max(seen, 1e-300), MOST_LABELS_PER_ROW))
 
 
 def noise_of_points(

@@ -17,17 +17,23 @@ from believable._types import Float64s, Int64s
 from believable.inference.cells import groups_of_scores
 
 REACH_OF_SMOOTH_GAPS = 0.3  # standard deviation of the kernel that correlates smooth gaps along the scores
+REACH_OF_WAVY_GAPS = 0.1  # the same for gaps that change their sign a few times
 # The smooth share of a prior's variance, and how gaps shrink towards 0 and 1: as a power of p (1 - p), which is 1 for a
 # shift of the logits.
 SMOOTH_PRIORS = ((0.5, 0.5), (0.95, 0.5), (1.0, 0.5), (0.95, 1.0), (1.0, 1.0), (0.5, 0.0), (0.95, 0.0), (1.0, 0.0))
 # The same for gaps that classes share in part, and these parts of the variance.
 SHARED_PRIORS = ((0.5, 0.5), (0.95, 0.5), (0.5, 1.0), (0.95, 1.0), (0.95, 0.0))
 SHARED_PARTS = (0.5, 0.9, 0.99)
+WAVY_PRIORS = ((0.95, 0.5), (1.0, 0.5), (1.0, 1.0), (1.0, 0.0))
 MIN_SMOOTH_SHARE = 0.9  # priors with a smaller smooth share are not used if shapes must be smooth
 OUTLYING_GAP, OUTLYING_SHARE = 0.3, 0.05  # size of outlying gaps, and their share of the nonzero gaps
 NONZERO_SHARES = (0.3, 0.7, 1.0)  # shares of nonzero gaps in sparse shapes
 PRIOR_AMPLITUDES = np.array([0.25, 0.5, 1, 2, 4, 8])  # in units of the noise
 WEIGHT_OF_SMOOTH_PRIORS = 50.0  # prior odds of a smooth shape over a sparse one
+PLACE_GAPS = (0.1, 0.3)  # standard deviations of gaps that are in one or two places only
+MOST_CELLS_OF_PLACE = 3  # neighbouring cells that make up a place
+WEIGHT_OF_PLACES = 600.0  # prior odds of one or two places over a sparse prior
+MAX_CELLS_FOR_PLACES = 60
 MAX_CELLS_FOR_SMOOTH_PRIORS = 300  # with more cells in a stratum, only the sparse priors are fast enough
 
 
@@ -44,7 +50,7 @@ def draw_patterns(
 ) -> Float64s:
     """Draw the true gaps from their posterior, shape (n_draws, cells); only smooth shapes unless `rough`."""
     variance = np.maximum(variance, 1e-12)
-    components: list[_Dense | _Sparse] = []
+    components: list[_Dense | _Sparse | _Places] = []
     if np.bincount(stratum).max() <= MAX_CELLS_FOR_SMOOTH_PRIORS:
         components += _smooth_components(
             gap, variance if pooled_variance is None else pooled_variance, score, stratum, rough
@@ -55,6 +61,8 @@ def draw_patterns(
             components += [
                 _Sparse(gap, variance, (a * scale) ** 2, share) for share in NONZERO_SHARES for a in amplitudes
             ]
+    if rough and stratum[0] == stratum[-1] and 3 <= len(gap) <= MAX_CELLS_FOR_PLACES:
+        components += [_Places(gap, variance, score, size) for size in PLACE_GAPS]
     fit = np.array([part.log_fit for part in components])
     chance = np.exp(fit - fit.max())
     chance /= chance.sum()
@@ -73,9 +81,15 @@ def _smooth_components(
 ) -> list[_Dense]:
     blocks = _Blocks(stratum)
     shared = list(product(SHARED_PARTS, SHARED_PRIORS)) if blocks.shape[0] > 1 else []
-    components = []
-    data = _Data(blocks, gap, variance, score, stratum)
-    for part, (share, power) in [(0.0, prior) for prior in SMOOTH_PRIORS] + shared:
+    components: list[_Dense] = []
+    data, wavy = (
+        _Data(blocks, gap, variance, score, stratum, reach) for reach in (REACH_OF_SMOOTH_GAPS, REACH_OF_WAVY_GAPS)
+    )
+    own = [(0.0, prior) for prior in SMOOTH_PRIORS]
+    priors = [(data, *prior) for prior in own + shared]
+    if blocks.shape[0] == 1:
+        priors += [(wavy, 0.0, prior) for prior in WAVY_PRIORS]
+    for observed, part, (share, power) in priors:
         if share < MIN_SMOOTH_SHARE and not rough:
             continue
         scale, amplitudes = _scale(score, variance, power)
@@ -83,7 +97,7 @@ def _smooth_components(
             least = 0.25 * np.sqrt(1 / np.mean(scale**2 / variance))
             while amplitudes[0] > least:
                 amplitudes = np.append(amplitudes[0] / 2, amplitudes)
-        components += [_Dense(data, a * scale, share, part) for a in amplitudes]
+        components += [_Dense(observed, a * scale, share, part) for a in amplitudes]
     return components
 
 
@@ -110,18 +124,18 @@ class _Data:
     """Observed gaps and their variances, in blocks, and how similar the scores of cells are."""
 
     def __init__(
-        self, blocks: _Blocks, gap: Float64s, variance: Float64s, score: Float64s, stratum: Int64s
+        self, blocks: _Blocks, gap: Float64s, variance: Float64s, score: Float64s, stratum: Int64s, reach: float
     ) -> None:
         self.blocks = blocks
         self.gap, self.variance = blocks.fill(gap), blocks.fill(variance, 1.0)
-        self.alike = _alike(blocks.fill(score))
+        self.alike = _alike(blocks.fill(score), reach)
         group = groups_of_scores(score, stratum)
         self.member = np.swapaxes(blocks.fill(np.eye(group.max() + 1)[:, group]), 0, 1).swapaxes(1, 2)
-        self.alike_groups = _alike(np.bincount(group, score) / np.bincount(group))
+        self.alike_groups = _alike(np.bincount(group, score) / np.bincount(group), reach)
 
 
-def _alike(score: Float64s) -> Float64s:
-    return np.asarray(np.exp(-((score[..., :, None] - score[..., None, :]) ** 2) / (2 * REACH_OF_SMOOTH_GAPS**2)))
+def _alike(score: Float64s, reach: float) -> Float64s:
+    return np.asarray(np.exp(-((score[..., :, None] - score[..., None, :]) ** 2) / (2 * reach**2)))
 
 
 class _Dense:
@@ -207,3 +221,39 @@ class _Sparse:
         (mean, deviation), (wide_mean, wide_deviation) = self.kept[1:]
         mean, deviation = np.where(wide, wide_mean, mean), np.where(wide, wide_deviation, deviation)
         return np.asarray(~zero * (mean + deviation * rng.standard_normal(zero.shape)))
+
+
+class _Places:
+    """Prior of gaps that are zero except for one or two places, each of them a few neighbouring cells of equal gaps."""
+
+    def __init__(self, gap: Float64s, variance: Float64s, score: Float64s, size: float) -> None:
+        order = np.argsort(score, kind="stable")
+        n = len(gap)
+        spans = [(i, i + k) for k in range(1, MOST_CELLS_OF_PLACE + 1) for i in range(n - k + 1)]
+        self.inside = np.zeros((len(spans), n))
+        for row, (start, stop) in zip(self.inside, spans, strict=True):
+            row[order[start:stop]] = 1.0
+        precision = self.inside @ (1 / variance) + 1 / size**2
+        self.mean = self.inside @ (gap / variance) / precision
+        self.deviation = 1 / np.sqrt(precision)
+        gain = precision * self.mean**2 / 2 - np.log(precision * size**2) / 2
+        nothing = -np.sum(gap**2 / variance + np.log(variance)) / 2
+        starts, stops = np.array(spans).T
+        self.first, self.second = np.nonzero(stops[:, None] < starts)  # pairs with something between them
+        fit = np.concatenate(
+            [gain - np.log(len(spans)), gain[self.first] + gain[self.second] - np.log(max(len(self.first), 1))]
+        )
+        either = np.logaddexp.reduce(fit)
+        self.chance = np.exp(fit - either)
+        self.log_fit = float(np.log(WEIGHT_OF_PLACES / 2) + either + nothing)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Float64s:
+        gap = self.mean + self.deviation * rng.standard_normal((n, len(self.mean)))
+        which = rng.choice(len(self.chance), n, p=self.chance / self.chance.sum())
+        single, rows = which < len(self.mean), np.arange(n)
+        pair = np.where(single, 0, which - len(self.mean))
+        first = np.where(single, np.minimum(which, len(self.mean) - 1), self.first[pair] if len(self.first) else 0)
+        drawn = gap[rows, first][:, None] * self.inside[first]
+        second = rows[~single]
+        drawn[second] += gap[second, self.second[pair[second]]][:, None] * self.inside[self.second[pair[second]]]
+        return np.asarray(drawn)
