@@ -12,7 +12,7 @@ import os
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,8 @@ CLASSES = ("sce", "ace", "tlce")
 SIZES = (200, 1_000, 10_000)
 FINE = 200_000  # rows that stand for a population
 CHUNK = 20_000  # of them, at a time, where there are many classes
-SETS_AT_ONCE = 10
+SETS_AT_ONCE = 5
+SECONDS_BETWEEN_NOTES = 20.0
 
 
 @dataclass(frozen=True)
@@ -265,26 +266,31 @@ def cells(given: argparse.Namespace) -> Iterator[tuple[str, int, str, float, Any
     chosen = {name: [m for m in POPULATIONS[name].metrics if not given.metric or m in given.metric] for name in names}
     names = [name for name in names if chosen[name]]
     left = {(name, n): given.cell_seconds for name in names for n in given.size or POPULATIONS[name].sizes}
+    if given.cell:
+        left = {cell: given.cell_seconds for cell in left if f"{cell[0]}:{cell[1]}" in given.cell}
+        names = list(dict.fromkeys(name for name, _ in left))
     results: dict[Any, dict[str, list[Any]]] = {cell: {m: [] for m in chosen[cell[0]]} for cell in left}
+    turns = [(cell, first) for first in range(given.first, given.first + given.sets, SETS_AT_ONCE) for cell in left]
     with ProcessPoolExecutor(given.jobs) as pool:
         true = dict(zip(names, pool.map(truths, names), strict=True))
         print(f"# {time.time() - started:.0f} s: the values of {len(names)} populations", flush=True)
-        for first in range(given.first, given.first + given.sets, SETS_AT_ONCE):
-            jobs = [
-                (name, n, tuple(chosen[name]), first, given.resamples)
-                for (name, n), seconds in left.items()
-                if seconds > 0
-            ]
-            if time.time() - started > given.seconds:
-                break
-            for cell, found, seconds in pool.map(some_sets, jobs):
+        running: set[Future[Any]] = set()
+        told, n_done = time.time(), 0
+        while turns or running:
+            while turns and len(running) < 2 * (given.jobs or 1):
+                (name, n), first = turns.pop(0)
+                if left[name, n] > 0 and time.time() - started < given.seconds:
+                    job = (name, n, tuple(chosen[name]), first, given.resamples)
+                    running.add(pool.submit(some_sets, job))
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for cell, found, seconds in (future.result() for future in done):
                 left[cell] -= seconds
+                n_done += SETS_AT_ONCE
                 for metric, intervals in found.items():
                     results[cell][metric] += intervals
-            print(
-                f"# {time.time() - started:.0f} s: {len(jobs)} cells have {first - given.first + SETS_AT_ONCE} sets",
-                flush=True,
-            )
+            if time.time() - told > SECONDS_BETWEEN_NOTES:
+                told = time.time()
+                print(f"# {told - started:.0f} s: {n_done} data sets", flush=True)
     for (name, n), by_metric in results.items():
         for metric, intervals in by_metric.items():
             yield name, n, metric, true[name][metric], np.array(intervals)
@@ -296,6 +302,7 @@ def main() -> None:
     parser.add_argument("--metric", action="append", choices=sorted({*BINARY, *SUMS, *CLASSES}))
     parser.add_argument("--population", action="append", choices=list(POPULATIONS))
     parser.add_argument("--size", action="append", type=int)
+    parser.add_argument("--cell", action="append", help="one population and size, such as 'wavy:1000'")
     parser.add_argument("--sets", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="seed of the first data set")
     parser.add_argument("--resamples", type=int, default=1000)
