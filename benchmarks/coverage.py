@@ -293,7 +293,8 @@ def cells(given: argparse.Namespace) -> Iterator[tuple[str, int, str, float, Any
                 print(f"# {told - started:.0f} s: {n_done} data sets", flush=True)
     for (name, n), by_metric in results.items():
         for metric, intervals in by_metric.items():
-            yield name, n, metric, true[name][metric], np.array(intervals)
+            if intervals:
+                yield name, n, metric, true[name][metric], np.array(intervals)
 
 
 def main() -> None:
