@@ -12,6 +12,7 @@ from believable._types import Array, Float64s, Floats, Int64s, Ints
 from believable.stats import BinStats
 from believable.stats.points import PointStats
 
+NO_CHANCE = 1e-12  # smaller probabilities count as this one
 ABSENT_SHARE = 1e-12  # relative weight given to a cell that is empty in a replicate
 # Cells of all strata are grouped by score and by rank, into so many groups of each (as many ranks as cells suffice for).
 GROUPS_OF_SCORES, GROUPS_OF_RANKS, CELLS_PER_GROUP = 8, (4, 20), 10
@@ -135,7 +136,7 @@ class BinCells(Cells):
         stats = self.statistic
         covariance = np.nan_to_num(stats.wpy / stats.w - self.conf * self.wy / self.w)
         precision = self.size / np.maximum(pooled_variance(self) * self.size, 1e-9)
-        group = groups_of_scores(self.conf, self.stratum)
+        group = groups_of_scores(self.conf)
         known, seen = precision * self.spread, precision * covariance
 
         def slope(known: Float64s, seen: Float64s, before: Any) -> Any:
@@ -216,7 +217,7 @@ class PointCells(Cells):
         return cell
 
 
-def groups_of_scores(score: Float64s, stratum: Int64s) -> Int64s:
+def groups_of_scores(score: Float64s) -> Int64s:
     """Return a group of each cell, by its score and its rank among all cells; all strata have the same groups."""
     rank = np.argsort(np.argsort(score, kind="stable"), kind="stable") / len(score)
     n_ranks = np.clip(len(score) // CELLS_PER_GROUP, *GROUPS_OF_RANKS)
@@ -226,18 +227,20 @@ def groups_of_scores(score: Float64s, stratum: Int64s) -> Int64s:
 
 def pooled_rate(cells: Cells) -> Float64s:
     """Return the rate of each cell, shrunk towards what cells of similar scores in all strata show."""
-    group = groups_of_scores(cells.conf, cells.stratum)
+    group = groups_of_scores(cells.conf)
 
     def pooled(events: Float64s) -> Array:
-        return (np.bincount(group, events) + 0.25)[group]
+        return np.bincount(group, events)[group]
 
     events = np.clip(cells.wy / cells.w, 0, 1) * cells.size
-    expected = cells.conf * cells.size
-    odds = cells.conf / np.maximum(1 - cells.conf, 1e-12)
-    odds = odds * pooled(events) / pooled(expected) * pooled(cells.size - expected) / pooled(cells.size - events)
-    least = 0.5 / pooled(cells.size)  # what no event in a group of cells leaves possible
+    size, happened, expected = pooled(cells.size), pooled(events), pooled(cells.conf * cells.size)
+    odds = np.maximum(cells.conf, NO_CHANCE) / np.maximum(1 - cells.conf, NO_CHANCE)
+    odds *= (happened + 0.25) / np.maximum(expected, NO_CHANCE)
+    odds *= np.maximum(size - expected, NO_CHANCE) / (size - happened + 0.25)
+    least = 0.5 / (size + 1)  # what no event in a group of cells leaves possible
     centre = np.clip(odds / (1 + odds), least, 1 - least)
-    weight = EVENTS_BEFORE_POOLING / np.maximum(np.minimum(centre, 1 - centre), 1e-6)
+    share = (happened + 0.25) / (size + 0.5)
+    weight = EVENTS_BEFORE_POOLING / np.minimum(share, 1 - share)
     return np.asarray((events + weight * centre) / (cells.size + weight))
 
 

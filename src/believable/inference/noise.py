@@ -14,7 +14,7 @@ from believable import _kernels
 from believable.inference.cells import ABSENT_SHARE, Cells, pooled_rate
 from believable.inference.clusters import clustering, drawn_counts, residuals_by_unit, unit_of_rows, weights_by_unit
 from believable.inference.inversion import NARROWEST_SHAPE_BANDWIDTH, Noise
-from believable.inference.null import batches, cells_of_classes
+from believable.inference.null import cells_of_classes
 from believable.inference.question import Question
 from believable.predictions import Predictions
 
@@ -127,25 +127,27 @@ def _widened_by_exclusion(
 ) -> float:
     """Return the ratio of the spread of the error when labels of rows are drawn to that when bins are drawn alone."""
     n_draws = int(np.clip(LABELS_TO_DRAW // len(rows), FEWEST_LABEL_DRAWS, n_draws))
-    cell = cells_of_classes(rows, cells)
-    typical = pooled_rate(cells)
-    raised = np.append(np.where(typical > cells.conf, (1 - typical) / np.maximum(1 - cells.conf, 1e-12), 1.0), 1.0)
-    lowered = np.append(np.where(typical < cells.conf, typical / np.maximum(cells.conf, 1e-12), 1.0), 1.0)
-    scores = rows.scores.astype(np.float64, copy=False)
-    chance = lowered[cell] * (1 - raised[cell] * (1 - scores))
-    chance /= chance.sum(axis=1, keepdims=True)
+    cell, scores = cells_of_classes(rows, cells), rows.scores
     weight = None if rows.weights is None else rows.weights.astype(np.float64, copy=False)
-    each = np.ones(len(rows)) if weight is None else weight
-    wq = np.bincount(cell.ravel() + 1, (each[:, None] * chance).ravel(), len(cells) + 1)[1:]
-    wqq = np.bincount(cell.ravel() + 1, (each[:, None] * chance**2).ravel(), len(cells) + 1)[1:]
-    rate = np.clip(wq / cells.w, 0, 1)
-    drawn_alone = replace(cells, spread=wqq / cells.w - rate**2)
-    apart = question.replicates(cells.with_outcomes(drawn_alone.draw(rate, rng, n_draws)))
-    reached, whole = np.cumsum(chance, axis=1), []
-    for size in batches(n_draws, len(rows)):
-        drawn = _kernels.redrawn_labels(rng.random((size, len(rows))), reached, cell, weight, len(cells))
-        whole.append(question.replicates(cells.with_outcomes(drawn)))
-    return float(np.clip(np.std(np.concatenate(whole)) / max(np.std(apart), 1e-300), *BOUNDS_OF_WIDENING))
+    # Scores are moved towards what cells of similar scores show; the last entry is for classes outside the view.
+    typical, conf = np.append(pooled_rate(cells), 0.5), np.append(cells.conf, 0.5)
+    raised = np.where(typical > conf, (1 - typical) / np.maximum(1 - conf, 1e-12), 1.0)
+    lowered = np.where(typical < conf, typical / np.maximum(conf, 1e-12), 1.0)
+    moments, drawn = np.zeros((2, len(cells) + 1)), np.zeros((n_draws, len(cells)))
+    for here in _kernels.row_blocks(*scores.shape):
+        chance = lowered[cell[here]] * (1 - raised[cell[here]] * (1 - scores[here].astype(np.float64, copy=False)))
+        chance /= chance.sum(axis=1, keepdims=True)
+        each = np.ones(len(chance)) if weight is None else weight[here]
+        for power, sums in enumerate(moments, start=1):
+            sums += np.bincount(cell[here].ravel() + 1, (each[:, None] * chance**power).ravel(), len(sums))
+        own_weight = None if weight is None else each
+        reached, uniform = np.cumsum(chance, axis=1), rng.random((n_draws, len(chance)))
+        drawn += _kernels.redrawn_labels(uniform, reached, cell[here], own_weight, len(cells))
+    rate, square = moments[:, 1:] / cells.w
+    alone = replace(cells, spread=square - rate**2)
+    apart = question.replicates(cells.with_outcomes(alone.draw(np.clip(rate, 0, 1), rng, n_draws)))
+    whole = question.replicates(cells.with_outcomes(drawn))
+    return float(np.clip(np.std(whole) / max(float(np.std(apart)), 1e-300), *BOUNDS_OF_WIDENING))
 
 
 # --- p-value of an error with clusters of rows ------------------------------------------------------------------------

@@ -129,7 +129,7 @@ class _Data:
         self.blocks = blocks
         self.gap, self.variance = blocks.fill(gap), blocks.fill(variance, 1.0)
         self.alike = _alike(blocks.fill(score), reach)
-        group = groups_of_scores(score, stratum)
+        self.group = group = groups_of_scores(score)
         self.member = np.swapaxes(blocks.fill(np.eye(group.max() + 1)[:, group]), 0, 1).swapaxes(1, 2)
         self.alike_groups = _alike(np.bincount(group, score) / np.bincount(group), reach)
 
