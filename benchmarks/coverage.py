@@ -1,8 +1,8 @@
 """Do the intervals cover? `python -m benchmarks.coverage [--quick] [--metric ece] [--population wavy] [--sets 1000]`
 
 For each population, size and metric: how often the nominal 95 % interval holds the population's value, how often it
-lies above and below it, and its mean width in units of the 2.5-97.5 % spread of the plain value. Seeds are fixed. A cell
-that takes long stops before it has all its data sets; the table says how many it had.
+lies above and below it, and its mean width in units of the 2.5-97.5 % spread of the plain value. Seeds are fixed. A
+cell that takes long stops before it has all its data sets; the table says how many it had.
 """
 
 from __future__ import annotations
@@ -171,6 +171,8 @@ POPULATIONS = {
     "five, calibrated": Population(_scored(_beta(1, 1), lambda p: p), BINARY, (200, 1_000), annotators=5, exact=True),
     "8 clusters": Population(_clustered(8), ("ece", "auc", "brier", "bss"), (400,), n_bins=10),
     "20 clusters": Population(_clustered(20), ("ece", "auc", "brier", "bss"), (400,), n_bins=10),
+    "4, over-sure": _classes(_unequal(4, 6.0), 400),
+    "10, few rows": _classes(_network(10, 1.6, 1.5), 360),
     "10 classes": _classes(_network(10, 2.2, 1.0), 1_000, 5_000, exact=True),
     "10, over-confident": _classes(_network(10, 2.2, 1.7), 1_000, 5_000),
     "40 classes": _classes(_network(40, 2.6, 1.0), 2_000, exact=True),

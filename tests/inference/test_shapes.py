@@ -38,11 +38,11 @@ def test_shapes_shrink_what_is_not():
 
 
 def test_smooth_shapes_are_smooth():
-    """Where only smooth shapes are allowed, a lone spike is spread over its neighbours."""
+    """Where shapes must be smooth or in one place, a lone spike is spread over its neighbours in part."""
     gap = np.eye(15)[7] * 0.1
     drawn = shapes(gap, np.full(15, 0.03**2), rough=False).mean(axis=0)
     assert drawn[7] < 0.07
-    assert drawn[6] > 0.2 * drawn[7]
+    assert drawn[6] > 0.1 * drawn[7]  # a single gap is possible, too
 
 
 def test_groups_are_apart():
@@ -106,7 +106,7 @@ def test_gaps_that_strata_share(shared):
     stratum = np.repeat([0, 2, 3], [4, 2, 5])
     score, variance, scale = rng.random(11), rng.uniform(1e-3, 1e-2, 11), rng.uniform(0.02, 0.1, 11)
     gap = 0.1 * rng.standard_normal(11)
-    data = _Data(_Blocks(stratum), gap, variance, score, stratum, 0.3)
+    data = _Data(_Blocks(stratum), gap, variance, score, 0.3)
     found = _Dense(data, scale, 0.8, shared)
     group = data.group
     prior = literal_prior(score, stratum, group, scale, 0.8, shared, 0.3)

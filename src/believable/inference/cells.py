@@ -14,9 +14,9 @@ from believable.stats.points import PointStats
 
 NO_CHANCE = 1e-12  # smaller probabilities count as this one
 ABSENT_SHARE = 1e-12  # relative weight given to a cell that is empty in a replicate
-# Cells of all strata are grouped by score and by rank, into so many groups of each (as many ranks as cells suffice for).
+# Cells of all strata are grouped by score and by rank, into so many groups of each, with about ten cells in a rank.
 GROUPS_OF_SCORES, GROUPS_OF_RANKS, CELLS_PER_GROUP = 8, (4, 20), 10
-EVENTS_BEFORE_POOLING = 4.0  # a cell's own events count as much as the pooled rate if there are so many
+EVENTS_BEFORE_POOLING = 30.0  # a cell's own events count as much as the pooled rate if there are so many
 PRIOR_PRECISION_OF_SLOPE = 4.0  # the slope of outcomes on scores within a bin is 1 with a standard error of 1/2
 BINS_PER_KEPT_PAIR, MOST_KEPT_PAIRS = 15, 8  # one pair of each bin is kept for so many bins
 VARIANCE_OF_NORMAL_COUNT = 100.0  # counts of a larger variance are drawn from the normal distribution
@@ -58,7 +58,8 @@ class Cells(ABC):
 
     def variance(self, rate: Float64s) -> Float64s:
         """Return the variance of one outcome in a cell of this mean rate, if rates vary as much as scores within it."""
-        return np.asarray(np.maximum(rate * (1 - rate) - np.where(rate * (1 - rate) > 0, self.spread, 0), 0))
+        largest = rate * (1 - rate)
+        return np.asarray(np.maximum(largest - np.where(largest > 0, self.spread, 0), 0))
 
     def as_observed(self) -> Cells:
         """Return cells whose outcomes vary as the data do, instead of as those of calibrated scores."""
@@ -129,9 +130,9 @@ class BinCells(Cells):
     def as_observed(self) -> BinCells:
         """Return cells whose outcomes vary as the data do, instead of as those of calibrated scores.
 
-        A gap of a bin varies like y - p, whose variance is r (1 - r) + Var(p) - 2 Cov(p, y). If the scores are calibrated,
-        Cov(p, y) = Var(p). The slope of outcomes on scores within bins is estimated for bins of similar scores, then for
-        each bin, and shrunk towards 1.
+        A gap of a bin varies like y - p, whose variance is r (1 - r) + Var(p) - 2 Cov(p, y). If the scores are
+        calibrated, Cov(p, y) = Var(p). The slope of outcomes on scores within bins is estimated for bins of similar
+        scores, then for each bin, and shrunk towards 1.
         """
         stats = self.statistic
         covariance = np.nan_to_num(stats.wpy / stats.w - self.conf * self.wy / self.w)
@@ -139,7 +140,7 @@ class BinCells(Cells):
         group = groups_of_scores(self.conf)
         known, seen = precision * self.spread, precision * covariance
 
-        def slope(known: Float64s, seen: Float64s, before: Any) -> Any:
+        def slope(known: Array, seen: Array, before: Any) -> Any:
             return (seen + before * PRIOR_PRECISION_OF_SLOPE) / (known + PRIOR_PRECISION_OF_SLOPE)
 
         typical = slope(np.bincount(group, known), np.bincount(group, seen), 1.0)[group]

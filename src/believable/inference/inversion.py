@@ -14,7 +14,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from believable._types import Array, Float64s, Int64s
+from believable._types import Array, Float64s
 from believable.inference.cells import Cells, pooled_variance
 from believable.inference.question import Question
 from believable.inference.shapes import draw_patterns

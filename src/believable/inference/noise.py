@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from believable._types import Float64s, Ints
 from believable import _kernels
+from believable._types import Float64s, Ints
 from believable.inference.cells import ABSENT_SHARE, Cells, pooled_rate
 from believable.inference.clusters import clustering, drawn_counts, residuals_by_unit, unit_of_rows, weights_by_unit
 from believable.inference.inversion import NARROWEST_SHAPE_BANDWIDTH, Noise

@@ -23,8 +23,10 @@ REACH_OF_WAVY_GAPS = 0.1  # the same for gaps that change their sign a few times
 SMOOTH_PRIORS = ((0.5, 0.5), (0.95, 0.5), (1.0, 0.5), (0.95, 1.0), (1.0, 1.0), (0.5, 0.0), (0.95, 0.0), (1.0, 0.0))
 # The same for gaps that classes share in part, and these parts of the variance.
 SHARED_PRIORS = ((0.5, 0.5), (0.95, 0.5), (0.5, 1.0), (0.95, 1.0), (0.95, 0.0))
-SHARED_PARTS = (0.5, 0.9, 0.99)
+SHARED_PARTS = (0.5, 0.9, 0.99, 0.999)
 WAVY_PRIORS = ((0.95, 0.5), (1.0, 0.5), (1.0, 1.0), (1.0, 0.0))
+REACH_OF_SHIFTS, PARTS_BESIDE_SHIFTS = 1.0, (0.0, 0.5, 0.9)  # gaps of one sign in each class
+SHIFT_PRIORS = ((1.0, 0.5), (1.0, 1.0))
 MIN_SMOOTH_SHARE = 0.9  # priors with a smaller smooth share are not used if shapes must be smooth
 OUTLYING_GAP, OUTLYING_SHARE = 0.3, 0.05  # size of outlying gaps, and their share of the nonzero gaps
 NONZERO_SHARES = (0.3, 0.7, 1.0)  # shares of nonzero gaps in sparse shapes
@@ -61,7 +63,7 @@ def draw_patterns(
             components += [
                 _Sparse(gap, variance, (a * scale) ** 2, share) for share in NONZERO_SHARES for a in amplitudes
             ]
-    if rough and stratum[0] == stratum[-1] and 3 <= len(gap) <= MAX_CELLS_FOR_PLACES:
+    if stratum[0] == stratum[-1] and 3 <= len(gap) <= MAX_CELLS_FOR_PLACES:
         components += [_Places(gap, variance, score, size) for size in PLACE_GAPS]
     fit = np.array([part.log_fit for part in components])
     chance = np.exp(fit - fit.max())
@@ -80,16 +82,15 @@ def _smooth_components(
     gap: Float64s, variance: Float64s, score: Float64s, stratum: Int64s, rough: bool
 ) -> list[_Dense]:
     blocks = _Blocks(stratum)
-    shared = list(product(SHARED_PARTS, SHARED_PRIORS)) if blocks.shape[0] > 1 else []
-    components: list[_Dense] = []
-    data, wavy = (
-        _Data(blocks, gap, variance, score, stratum, reach) for reach in (REACH_OF_SMOOTH_GAPS, REACH_OF_WAVY_GAPS)
-    )
-    own = [(0.0, prior) for prior in SMOOTH_PRIORS]
-    priors = [(data, *prior) for prior in own + shared]
+    priors = [(REACH_OF_SMOOTH_GAPS, 0.0, prior) for prior in SMOOTH_PRIORS]
     if blocks.shape[0] == 1:
-        priors += [(wavy, 0.0, prior) for prior in WAVY_PRIORS]
-    for observed, part, (share, power) in priors:
+        priors += [(REACH_OF_WAVY_GAPS, 0.0, prior) for prior in WAVY_PRIORS]
+    else:
+        priors += [(REACH_OF_SMOOTH_GAPS, *prior) for prior in product(SHARED_PARTS, SHARED_PRIORS)]
+        priors += [(REACH_OF_SHIFTS, *prior) for prior in product(PARTS_BESIDE_SHIFTS, SHIFT_PRIORS)]
+    data = {reach: _Data(blocks, gap, variance, score, reach) for reach in {reach for reach, *_ in priors}}
+    components: list[_Dense] = []
+    for reach, part, (share, power) in priors:
         if share < MIN_SMOOTH_SHARE and not rough:
             continue
         scale, amplitudes = _scale(score, variance, power)
@@ -97,7 +98,7 @@ def _smooth_components(
             least = 0.25 * np.sqrt(1 / np.mean(scale**2 / variance))
             while amplitudes[0] > least:
                 amplitudes = np.append(amplitudes[0] / 2, amplitudes)
-        components += [_Dense(observed, a * scale, share, part) for a in amplitudes]
+        components += [_Dense(data[reach], a * scale, share, part) for a in amplitudes]
     return components
 
 
@@ -123,9 +124,7 @@ class _Blocks:
 class _Data:
     """Observed gaps and their variances, in blocks, and how similar the scores of cells are."""
 
-    def __init__(
-        self, blocks: _Blocks, gap: Float64s, variance: Float64s, score: Float64s, stratum: Int64s, reach: float
-    ) -> None:
+    def __init__(self, blocks: _Blocks, gap: Float64s, variance: Float64s, score: Float64s, reach: float) -> None:
         self.blocks = blocks
         self.gap, self.variance = blocks.fill(gap), blocks.fill(variance, 1.0)
         self.alike = _alike(blocks.fill(score), reach)
@@ -176,7 +175,7 @@ class _Dense:
 
     def draw(self, n: int, rng: np.random.Generator) -> Float64s:
         data = self.data
-        gap, common = data.gap, 0.0
+        gap, common = data.gap, np.zeros(1)
         if self.loading is not None:
             factor = np.linalg.solve(self.shared_root.T, self.pull[:, None] + rng.standard_normal((len(self.pull), n)))
             common = np.moveaxis(self.loading @ factor, -1, 0)
