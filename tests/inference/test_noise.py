@@ -175,3 +175,17 @@ def test_error_in_one_place():
         y = (rng.random(500) < np.where((p > 0.7) & (p <= 0.8), p - 0.3, p)).astype(int)
         above += interval("ece", p, y, n_resamples=200, random_state=seed).low > true
     assert above <= 2
+
+
+# --- notes ------------------------------------------------------------------------------------------------------------
+
+
+def test_note_of_sparse_bins():
+    """A note says that most bins hold a row or two; there is none if they hold many, or for one event."""
+    rng = np.random.default_rng(9)
+    p, _, y = network(400, 60, 2.8, 1.0, rng)
+    assert interval("sce", p, y, n_resamples=100, random_state=0).note.startswith("half of the bins hold three rows")
+    p, _, y = network(2000, 4, 1.5, 1.0, rng)
+    assert interval("sce", p, y, n_resamples=100, random_state=0).note == ""
+    p = rng.random(20)
+    assert "half of the bins" not in interval("ece", p, rng.random(20) < p, n_resamples=100, random_state=0).note
