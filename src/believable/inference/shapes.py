@@ -31,6 +31,7 @@ MIN_SMOOTH_SHARE = 0.9  # priors with a smaller smooth share are not used if sha
 OUTLYING_GAP, OUTLYING_SHARE = 0.3, 0.05  # size of outlying gaps, and their share of the nonzero gaps
 NONZERO_SHARES = (0.3, 0.7, 1.0)  # shares of nonzero gaps in sparse shapes
 PRIOR_AMPLITUDES = np.array([0.25, 0.5, 1, 2, 4, 8])  # in units of the noise
+MOST_SMALLER_AMPLITUDES = 8  # that are added for several strata, whose cells differ much in their noise
 WEIGHT_OF_SMOOTH_PRIORS = 50.0  # prior odds of a smooth shape over a sparse one
 PLACE_GAPS = (0.1, 0.3)  # standard deviations of gaps that are in one or two places only
 MOST_CELLS_OF_PLACE = 3  # neighbouring cells that make up a place
@@ -50,13 +51,16 @@ def draw_patterns(
     rough: bool,
     pooled_variance: Float64s | None = None,
 ) -> Float64s:
-    """Draw the true gaps from their posterior, shape (n_draws, cells); only smooth shapes unless `rough`."""
+    """Draw the true gaps from their posterior, shape (n_draws, cells).
+
+    Unless `rough`, gaps are smooth or in one or two places. With several strata, the pooled variance is that of what
+    they show together; the other one treats every cell alone.
+    """
     variance = np.maximum(variance, 1e-12)
     components: list[_Dense | _Sparse | _Places] = []
     if np.bincount(stratum).max() <= MAX_CELLS_FOR_SMOOTH_PRIORS:
-        components += _smooth_components(
-            gap, variance if pooled_variance is None else pooled_variance, score, stratum, rough
-        )
+        common = variance if pooled_variance is None else np.maximum(pooled_variance, 1e-12)
+        components += _smooth_components(gap, common, score, stratum, rough)
     if rough or not components:
         for power in (0.5, 0.0):
             scale, amplitudes = _scale(score, variance, power)
@@ -94,10 +98,10 @@ def _smooth_components(
         if share < MIN_SMOOTH_SHARE and not rough:
             continue
         scale, amplitudes = _scale(score, variance, power)
-        if blocks.shape[0] > 1:  # cells differ much in their noise
+        if blocks.shape[0] > 1:
             least = 0.25 * np.sqrt(1 / np.mean(scale**2 / variance))
-            while amplitudes[0] > least:
-                amplitudes = np.append(amplitudes[0] / 2, amplitudes)
+            n_smaller = np.clip(np.ceil(np.log2(amplitudes[0] / least)), 0, MOST_SMALLER_AMPLITUDES)
+            amplitudes = np.append(amplitudes[0] / 2.0 ** np.arange(n_smaller, 0, -1), amplitudes)
         components += [_Dense(data[reach], a * scale, share, part) for a in amplitudes]
     return components
 
@@ -113,11 +117,13 @@ class _Blocks:
         self.at, self.shape = (row, column), (len(size), int(size.max()))
 
     def fill(self, values: Float64s, padding: float = 0.0) -> Float64s:
+        """Return the values in blocks; leading axes stay."""
         filled = np.full((*values.shape[:-1], *self.shape), padding)
         filled[..., self.at[0], self.at[1]] = values
         return filled
 
     def flat(self, filled: Float64s) -> Float64s:
+        """Return the values of the cells in their own order; leading axes stay."""
         return filled[..., self.at[0], self.at[1]]
 
 
@@ -139,6 +145,8 @@ def _alike(score: Float64s, reach: float) -> Float64s:
 
 class _Dense:
     """Prior of jointly normal gaps: a part that all strata share, and parts of their own.
+
+    What strata share is one gap for each group of scores, so its fit needs small matrices only (Woodbury's identity).
 
     Parameters
     ----------
@@ -238,21 +246,19 @@ class _Places:
         gain = precision * self.mean**2 / 2 - np.log(precision * size**2) / 2
         nothing = -np.sum(gap**2 / variance + np.log(variance)) / 2
         starts, stops = np.array(spans).T
-        self.first, self.second = np.nonzero(stops[:, None] < starts)  # pairs with something between them
-        fit = np.concatenate(
-            [gain - np.log(len(spans)), gain[self.first] + gain[self.second] - np.log(max(len(self.first), 1))]
-        )
+        first, second = np.nonzero(stops[:, None] < starts)  # pairs with something between them
+        single = np.arange(len(spans))
+        self.first, self.second = np.append(single, first), np.append(single, second)
+        self.is_pair = np.arange(len(self.first)) >= len(spans)
+        fit = np.append(gain - np.log(len(spans)), gain[first] + gain[second] - np.log(max(len(first), 1)))
         either = np.logaddexp.reduce(fit)
         self.chance = np.exp(fit - either)
         self.log_fit = float(np.log(WEIGHT_OF_PLACES / 2) + either + nothing)
 
     def draw(self, n: int, rng: np.random.Generator) -> Float64s:
-        gap = self.mean + self.deviation * rng.standard_normal((n, len(self.mean)))
         which = rng.choice(len(self.chance), n, p=self.chance / self.chance.sum())
-        single, rows = which < len(self.mean), np.arange(n)
-        pair = np.where(single, 0, which - len(self.mean))
-        first = np.where(single, np.minimum(which, len(self.mean) - 1), self.first[pair] if len(self.first) else 0)
-        drawn = gap[rows, first][:, None] * self.inside[first]
-        second = rows[~single]
-        drawn[second] += gap[second, self.second[pair[second]]][:, None] * self.inside[self.second[pair[second]]]
-        return np.asarray(drawn)
+        drawn = np.zeros((n, self.inside.shape[1]))
+        for place, present in ((self.first[which], True), (self.second[which], self.is_pair[which])):
+            gap = self.mean[place] + self.deviation[place] * rng.standard_normal(n)
+            drawn += (present * gap)[:, None] * self.inside[place]
+        return drawn
