@@ -54,7 +54,10 @@ REFUSED = {
         "predictions must be 1-D (binary) or 2-D (one column per class), got shape (1, 30, 3)",
     ),
     "column of labels": ((P, Y[:, None]), "actuals must be 1-D, got shape (30, 1); pass actuals.ravel()"),
-    "one-hot labels": ((M, np.eye(3, dtype=int)[Y]), "pass actuals.argmax(axis=1) for one-hot rows"),
+    "one-hot labels": (
+        (M, np.eye(3, dtype=int)[Y]),
+        "pass actuals.argmax(axis=1) or Predictions(..., one_hot=True) for one-hot rows",
+    ),
     "row sums": (
         (with_value(M, [0.7, 0.2, 0.2]), Y),
         "rows of predictions must sum to 1, got 1.1 at row 17; divide by the row sums",
@@ -188,3 +191,33 @@ def test_a_class_or_rank_by_the_name_it_had():
         assert believable.reliability_table(data, notion="classwise", n_bins=2).group.tolist() == [0, 0, 1, 1, 2, 2]
     assert one.to_dict()["view"]["group"] == 1
     assert BinStats.from_dict(one.to_dict()).view == one.view
+
+
+THREE = "for confidences, predicted classes and labels, pass (confidences, predictions == labels)"
+
+
+@pytest.mark.parametrize("labels", [Y, Y.tolist(), np.where(Y, "cat", "dog")], ids=["0/1", "list", "text"])
+@pytest.mark.parametrize(
+    "name",
+    ["expected_calibration_error", "adaptive_calibration_error", "maximum_calibration_error", "verdict", "audit"],
+)
+def test_three_arrays(name, labels):
+    """(confidences, predictions, labels), the order of many tutorials, gets an error that says what to pass instead."""
+    with pytest.raises(InputError) as caught:
+        getattr(believable, name)(P, labels, labels)
+    assert str(caught.value) == f"n_bins must be one number, got an array of 30; {THREE}"
+
+
+def test_three_arrays_of_other_functions():
+    """Functions that compute several metrics, or count bins, say it too; other arguments say only what they take."""
+    with pytest.raises(
+        InputError, match=r"metrics must be names of metrics, got .*; for confidences, predicted classes"
+    ):
+        believable.evaluate(P, Y, Y)
+    for function in (believable.reliability_table, believable.calibration_curve, believable.plot_reliability_diagram):
+        with pytest.raises(InputError, match=re.escape(f"got an array of 30; {THREE}")):
+            function(P, Y, Y)
+    with pytest.raises(InputError, match=r"n_resamples must be one number, got an array of 2$"):
+        believable.interval("ece", P, Y, n_resamples=[100, 200])
+    with pytest.raises(InputError, match=r"n_bins must be an integer from 1 to 1000000, got array\(3\)"):
+        expected_calibration_error(P, Y, np.array(3))

@@ -223,7 +223,7 @@ def test_rows_of_no_weight_are_dropped():
 
 CONTRADICTIONS = {
     "pos_label of matrix": ({"pos_label": 1}, MATRIX, LABELS, "pos_label is for one score per row"),
-    "soft matrix": ({"soft_labels": True}, MATRIX, LABELS, "soft_labels=True is for one score per row"),
+    "soft matrix": ({"soft_labels": True}, MATRIX, LABELS, "actuals must have one entry for each row and class"),
     "two doors": ({"pos_label": 1, "soft_labels": True}, P, Y, "pass only one of pos_label, classes and soft_labels"),
     "few classes": ({"classes": ["a"]}, MATRIX, LABELS, "classes must name 4 classes"),
     "same classes": ({"classes": list("aabc")}, MATRIX, LABELS, "classes must be distinct"),
@@ -252,7 +252,10 @@ def test_views_check_their_choices():
     with pytest.raises(InputError, match="r must be an integer from 1 to 4, got 5"):
         View("rth", 4, r=5)
     assert View("confidence", 3, pooled=True) == View("confidence", 3)
-    assert [View(n, 4, r).n_strata for n, r in (("classwise", None), ("top_r", 3), ("confidence", None))] == [4, 3, 1]
+    assert [
+        View(n, 4, r).n_strata
+        for n, r in (("classwise", None), ("top_r", 3), ("classwise_top_r", 3), ("confidence", None))
+    ] == [4, 3, 4, 1]
     assert View("classwise", 4, pooled=True).n_strata == 1
 
 
@@ -405,7 +408,7 @@ def test_repr():
     )
 
 
-@pytest.mark.parametrize("notion", ["confidence", "classwise", "top_label", "top_r"])
+@pytest.mark.parametrize("notion", ["confidence", "classwise", "top_label", "top_r", "classwise_top_r"])
 @pytest.mark.parametrize("threshold", [None, 0.3])
 def test_pairs_say_which_row_they_come_from(notion, threshold):
     """Every pair is the row's: its label and weight say so; unasked, nothing is numbered."""
@@ -413,7 +416,7 @@ def test_pairs_say_which_row_they_come_from(notion, threshold):
     scores, labels = rng.dirichlet(np.ones(4), 50), rng.integers(0, 4, 50)
     weights = np.arange(1.0, 51.0)
     data = Predictions(scores, labels, sample_weight=weights)
-    view = data.view(notion, r=2 if notion == "top_r" else None, threshold=threshold)
+    view = data.view(notion, r=2 if notion.endswith("top_r") else None, threshold=threshold)
     (pairs,) = data.pairs(view, at_least=1000, numbered=True)
     assert np.array_equal(pairs.weight, weights[pairs.row])
     assert all(score in scores[row] for score, row in zip(pairs.score, pairs.row, strict=True))

@@ -23,7 +23,10 @@ static_calibration_error thresholded_adaptive_calibration_error top_label_calibr
 marginal_calibration_error average_calibration_error sweep_calibration_error debiased_calibration_error brier_score
 brier_skill_score negative_log_likelihood accuracy auc sharpness mean_confidence mean_entropy
 """.split()
-TOOLBOX = "ACE CWCE ECE GCE KCE KSCE MCE MMCE RMSCE SCE TACE TCE OverUnder ToprCE reliability_diagram".split()
+TOOLBOX = """
+ACE CWCE ECE GCE KCE KSCE MCE MMCE RMSCE SCE TACE TCE OverUnder T_scaling ToprCE brier_multi compute_adaptive_ece
+compute_brier_score compute_ece compute_mce get_ece reliability_diagram
+""".split()
 
 
 def test_public_names():

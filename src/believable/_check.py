@@ -25,6 +25,7 @@ ROW_SUM_TOLERANCE = 1e-3  # covers the rounding of float32 and float16
 BFLOAT16_TOLERANCE = 1e-2  # eight bits of precision: each entry may be off by one part in 512
 MAX_ROWS_ALIKE = 5  # so few scores may all be 0, or all 1, and still be accepted as probabilities
 MAX_LABELS_LISTED = 10  # in a message
+THREE_ARRAYS = "for confidences, predicted classes and labels, pass (confidences, predictions == labels)"
 LIGHTEST_WEIGHT, HEAVIEST_WEIGHT = 1e-100, 1e100  # the squares of weights neither underflow nor overflow
 
 
@@ -81,8 +82,20 @@ def positive_integer(value: Any, name: str, low: int = 1, high: int | None = Non
     is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
     if not is_integer or value < low or (high is not None and value > high):
         span = f"at least {low}" if high is None else f"from {low} to {high}"
+        refuse_array(value, name)
         raise InputError("{argument} must be an integer {span}, got {got!r}", argument=name, span=span, got=value)
     return int(value)
+
+
+def refuse_array(value: Any, name: str) -> None:
+    """Raise if several values are given where one number is wanted, as by (confidences, predictions, labels)."""
+    if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) and getattr(value, "shape", None) != ():
+        raise InputError(
+            "{argument} must be one number, got an array of {n}",
+            argument=name,
+            n=len(value),
+            hint=THREE_ARRAYS if name == "n_bins" else None,
+        )
 
 
 def number(value: Any, name: str, low: float = -np.inf, high: float = np.inf) -> float:
@@ -300,8 +313,21 @@ def swapped(predictions: Array, actuals: Array) -> None:
         raise InputError("{hint}", hint=Hint.SWAPPED)
 
 
-def shape_of_labels(actuals: Array, predictions: Array, multilabel: bool) -> None:
-    """Raise unless there is one label per row, or for multilabel a matrix of the shape of the predictions."""
+def shape_of_labels(actuals: Array, predictions: Array, multilabel: bool, by_class: bool = False) -> None:
+    """Raise unless there is one label per row, or a matrix of the shape of the predictions.
+
+    The matrix is for multilabel predictions, and for labels with an entry for each class (`by_class`).
+    """
+    if by_class and predictions.ndim == 2 and not multilabel:
+        if actuals.shape != predictions.shape:
+            raise InputError(
+                "{argument} must have one entry for each row and class, of the shape {needed} of the predictions, got "
+                "{got}",
+                argument="actuals",
+                needed=predictions.shape,
+                got=actuals.shape,
+            )
+        return
     if actuals.ndim == 2 and actuals.shape[1] > 1 and len(actuals) == len(predictions):
         swapped(predictions, actuals)
     if multilabel:
@@ -322,8 +348,9 @@ def shape_of_labels(actuals: Array, predictions: Array, multilabel: bool) -> Non
         )
     if actuals.ndim == 2:
         raise InputError(
-            "{argument} must be 1-D class labels, got shape {got}; pass actuals.argmax(axis=1) for one-hot rows, or "
-            "{Predictions}(..., multilabel=True) if the columns are independent",
+            "{argument} must be 1-D class labels, got shape {got}; pass actuals.argmax(axis=1) or "
+            "{Predictions}(..., one_hot=True) for one-hot rows, {Predictions}(..., soft_labels=True) for shares of "
+            "annotators, or {Predictions}(..., multilabel=True) if the columns are independent",
             argument="actuals",
             got=actuals.shape,
         )
@@ -373,14 +400,12 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-def no_missing(actuals: Array, rows: Ints | None) -> None:
+def no_missing(actuals: Array, rows: Ints | None, name: str = "actuals", hint: Hint = Hint.DROP_OR_IGNORE) -> None:
     """Raise at the first null label."""
     missing = _missing(actuals)
     if missing.any():
         row, _ = _first(actuals, missing, rows)
-        raise InputError(
-            "{argument} have a missing label at {row}", argument="actuals", row=row, hint=Hint.DROP_OR_IGNORE
-        )
+        raise InputError("{argument} have a missing label at {row}", argument=name, row=row, hint=hint)
 
 
 def class_labels(actuals: Array, n_classes: int, predictions: Floats, rows: Ints | None) -> Array:
@@ -443,6 +468,52 @@ def soft_labels(actuals: Array, rows: Ints | None) -> Floats:
     shares = numeric(actuals, "actuals")
     probabilities(shares, "soft labels", rows)
     return shares
+
+
+def distributions(actuals: Array) -> Floats:
+    """Return soft labels of several classes: rows of shares that sum to 1."""
+    shares = numeric(actuals, "actuals")
+    finite(shares, "soft labels", None)
+    low, high = _kernels.extrema(shares)
+    if low < 0 or high > 1:
+        row, value = _first(shares, (shares < 0) | (shares > 1), None)
+        raise InputError(
+            "soft labels must lie in [0, 1], got {got:.8g} at {row}",
+            got=value,
+            row=row,
+            hint=Sentence("divide counts by their sum in each row, and pass the sums as {sample_weight}"),
+        )
+    row_sums(shares, actuals, None, "soft labels")
+    return shares
+
+
+def one_hot_labels(actuals: Array) -> Ints:
+    """Return the class of each row of a matrix with a single 1 in every row and zeros elsewhere."""
+    no_missing(actuals, None)
+    hot = numeric(actuals, "actuals")
+    other = (hot != 0) & (hot != 1)
+    if other.any():
+        row, value = _first(hot, other, None)
+        raise InputError(
+            "{argument} must be 0 or 1 with {one_hot=True}, got {got:g} at {row}",
+            argument="actuals",
+            one_hot=True,
+            got=value,
+            row=row,
+            hint=Hint.SHARES_OF_ANNOTATORS,
+        )
+    count = np.count_nonzero(hot, axis=1)
+    if np.any(count != 1):
+        row, value = _first(count, count != 1, None)
+        raise InputError(
+            "{argument} must have a single 1 in each row with {one_hot=True}, got {got} at {row}",
+            argument="actuals",
+            one_hot=True,
+            got=value,
+            row=row,
+            hint=Hint.INDEPENDENT_COLUMNS,
+        )
+    return np.asarray(hot.argmax(axis=1))
 
 
 def named_labels(actuals: Array, classes: Sequence[Any], rows: Ints | None) -> Ints:
@@ -553,6 +624,7 @@ def refuse_contradictions(
     ignore_label: Any,
     multilabel: bool,
     neg_label: Any = None,
+    one_hot: bool = False,
 ) -> None:
     """Raise if two arguments that describe the input contradict each other."""
     if neg_label is not None and pos_label is None:
@@ -561,9 +633,17 @@ def refuse_contradictions(
         raise InputError("{pos_label} and {argument} are both {got!r}", argument="neg_label", got=neg_label)
     if ndim == 2 and pos_label is not None:
         raise InputError("{argument} is for one score per row", argument="pos_label", hint=Hint.CLASSES_OF_COLUMNS)
-    if ndim == 2 and soft_labels:
-        raise InputError("{soft_labels=True} is for one score per row", argument="soft_labels")
-    if (pos_label is not None) + (classes is not None) + bool(soft_labels) > 1:
+    by_class = one_hot or (soft_labels and ndim == 2)
+    if multilabel and by_class:
+        argument = "one_hot" if one_hot else "soft_labels"
+        raise InputError("{argument} cannot be combined with {multilabel=True}", argument=argument, multilabel=True)
+    if one_hot and soft_labels:
+        raise InputError(Sentence("pass only one of {one_hot} and {soft_labels}"))
+    if one_hot and ndim == 1:
+        raise InputError("{one_hot=True} needs {predictions} with one column per class", argument="one_hot")
+    if by_class and ignore_label is not None:
+        raise InputError("{argument} needs one label per row: drop the rows first", argument="ignore_label")
+    if (pos_label is not None) + (classes is not None) + bool(soft_labels and not by_class) > 1:
         raise InputError(Sentence("pass only one of {pos_label}, {classes} and {soft_labels}"))
     if classes is not None and not isinstance(classes, (list, tuple, range, np.ndarray)):
         raise InputError(

@@ -14,11 +14,18 @@ Int64s: TypeAlias = NDArray[np.int64]
 Array: TypeAlias = NDArray[Any]
 
 Kind = Literal["binary", "multiclass", "multilabel"]
-Notion = Literal["binary", "confidence", "top_label", "classwise", "top_r", "rth", "within_top_r"]
+Notion = Literal["binary", "confidence", "top_label", "classwise", "classwise_top_r", "top_r", "rth", "within_top_r"]
 Strategy = Literal["uniform", "quantile"]
 Norm = float | Literal["max"]
 Spacing = Literal["uniform", "logit"]
-Needs = Literal["sums", "bins", "cells", "pairs"]
+Needs = Literal["sums", "bins", "cells", "rows", "pairs"]
 Convention = Literal[
-    "scikit-learn", "torchmetrics", "netcal", "relplot", "calibre", "uncertainty-calibration", "array_split"
+    "scikit-learn",
+    "torchmetrics",
+    "netcal",
+    "relplot",
+    "calibre",
+    "uncertainty-calibration",
+    "array_split",
+    "floor_split",
 ]

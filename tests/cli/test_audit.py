@@ -234,7 +234,7 @@ def test_a_run_with_its_judgements(run, quick, tmp_path):
         in refused.stderr
     )
     assert (
-        "--graded has its own classes (0, 1, 2 and above): leave out --rel 2"
+        "--graded has its own classes, one for each grade: leave out --rel 2"
         in run("audit", *given, "--logits", "--graded", "--rel", 2).stderr
     )
 

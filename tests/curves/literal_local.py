@@ -28,10 +28,18 @@ def half_width(group: list[Pair], x: float, span: float) -> Fraction:
 
 
 def local_rate(
-    group: list[Pair], x: float, span: float = 0.75, bandwidth: float | None = None, degree: int = 1
+    group: list[Pair],
+    x: float,
+    span: float = 0.75,
+    bandwidth: float | None = None,
+    degree: int = 2,
+    neighbours: int | None = None,
 ) -> float:
     """The fitted value at x, within [0, 1]."""
-    h = half_width(group, x, span) if bandwidth is None else Fraction(bandwidth)
+    if neighbours is not None:
+        h = sorted(abs(Fraction(p) - Fraction(x)) for p, _, _ in group)[min(neighbours, len(group)) - 1]
+    else:
+        h = half_width(group, x, span) if bandwidth is None else Fraction(bandwidth)
     exact = [(Fraction(p) - Fraction(x), Fraction(y), Fraction(w)) for p, y, w in group]
     inside = [(d / h, y, w) for d, y, w in exact if abs(d) < h * (1 - TIE)]
     if not inside:

@@ -72,7 +72,13 @@ def test_reliability_table(data, bins):
 
 
 @over(MATRIX)
-@choices({"notion": "classwise"}, {"notion": "top_label"}, {"notion": "top_r", "r": 2, "threshold": 0.1}, name="view")
+@choices(
+    {"notion": "classwise"},
+    {"notion": "top_label"},
+    {"notion": "top_r", "r": 2, "threshold": 0.1},
+    {"notion": "classwise_top_r", "r": 2},
+    name="view",
+)
 @choices({"n_bins": 5}, {"n_bins": 5, "strategy": "quantile"})
 def test_groups(data, view, bins):
     """Classes and ranks that are kept apart follow each other, with bins of their own."""

@@ -1,5 +1,6 @@
 """The smoothed calibration curve against local regression in exact fractions."""
 
+import inspect
 from dataclasses import replace
 from math import fsum
 from statistics import NormalDist
@@ -7,7 +8,15 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from believable import CellStats, Predictions, _kernels, smoothed_calibration_curve
+from believable import (
+    CellStats,
+    Predictions,
+    _kernels,
+    calibration_index,
+    integrated_calibration_index,
+    local_calibration_score,
+    smoothed_calibration_curve,
+)
 from believable.curves import smoothed
 from believable.curves.smoothed import Smoother
 from believable.errors import InputError, UndefinedError
@@ -36,7 +45,7 @@ NEAR = {"abs": 1e-9}
 
 
 @over(SMALL, {"soft, ties, weights": SOFT["soft, ties, weights"]})
-@choices({}, {"degree": 0}, {"degree": 2, "span": 0.4}, {"bandwidth": 0.15}, {"degree": 2, "bandwidth": 0.003})
+@choices({}, {"degree": 0}, {"degree": 1, "span": 0.4}, {"bandwidth": 0.15}, {"degree": 2, "bandwidth": 0.003})
 def test_definition(data, bins):
     """At 101 places it is the local polynomial, within [0, 1]; the weight is that of the nearest scores."""
     group = pairs(data)[0]
@@ -71,6 +80,40 @@ def test_matrix(data, view):
     assert found.settings["notion"] == view.get("notion", "confidence")
     with pytest.raises(UndefinedError, match="a curve needs one set of scores"):
         smoothed_calibration_curve(data.scores, data.labels, notion="classwise")
+
+
+@over({name: SMALL[name] for name in ("ties", "ties float32", "constant", "one row", "fewer rows than bins")})
+@choices({"neighbours": 1}, {"neighbours": 3}, {"neighbours": 40, "degree": 1}, {"neighbours": 10_000})
+def test_neighbours(data, bins):
+    """The window ends at the k-th nearest row, or holds all rows if there are fewer."""
+    group = pairs(data)[0]
+    found = smoothed_calibration_curve(data.scores, data.labels, **bins)
+    expected = [local_rate(group, x, **bins) for x in found.x[::5].tolist()]
+    assert found.y[::5].tolist() == pytest.approx(expected, **NEAR)
+
+
+def test_neighbours_are_a_share_of_the_rows():
+    """k of n rows are a span of k / n; rows with weights have no such number."""
+    p, y = RNG.random(400), RNG.integers(0, 2, 400)
+    by_number, by_share = (smoothed_calibration_curve(p, y, **one) for one in ({"neighbours": 100}, {"span": 0.25}))
+    assert np.array_equal(by_number.y, by_share.y)
+    assert by_number.settings["neighbours"] == 100
+    equal = smoothed_calibration_curve(p, y, neighbours=100, sample_weight=np.ones(400))
+    assert np.array_equal(equal.y, by_number.y)
+    with pytest.raises(InputError, match="neighbours counts rows, but these have weights: use span"):
+        smoothed_calibration_curve(p, y, neighbours=100, sample_weight=np.full(400, 2.0))
+
+
+def test_the_curve_and_its_errors_have_the_same_defaults():
+    """Degree 2 and three quarters of the rows, as in R's loess, for the curve, its plot and its errors."""
+    for function in (
+        smoothed_calibration_curve,
+        integrated_calibration_index,
+        calibration_index,
+        local_calibration_score,
+    ):
+        defaults = {name: one.default for name, one in inspect.signature(function).parameters.items()}
+        assert (defaults["degree"], defaults["span"], defaults["neighbours"]) == (2, 0.75, None), function
 
 
 def test_lines_and_parabolas_are_kept():
@@ -131,7 +174,7 @@ def test_merging(monkeypatch):
     """Neighbours merged into cells move the curve by less than a hundredth of its standard error."""
     p = np.concatenate([RNG.random(5000), 10 ** RNG.uniform(-5, 0, 5000)])
     data = Predictions(p, RNG.random(10_000) < p)
-    for options in ({}, {"degree": 2}, {"bandwidth": 0.4}):
+    for options in ({}, {"degree": 1}, {"bandwidth": 0.4}, {"neighbours": 7500}):
         found = smoothed_calibration_curve(data, **options)
         with monkeypatch.context() as patch:
             patch.setattr(smoothed, "MAX_SMOOTHED_CELLS", 10**9)
@@ -161,7 +204,7 @@ def test_cells():
     one, other = smoothed_calibration_curve(CellStats.of(data)), smoothed_calibration_curve(data)
     assert one.y == pytest.approx(other.y)
     assert one.settings == other.settings == {
-        "span": 0.75, "bandwidth": None, "degree": 1, "notion": "binary", "level": 0.95
+        "span": 0.75, "bandwidth": None, "degree": 2, "neighbours": None, "notion": "binary", "level": 0.95
     }  # fmt: skip
 
 
@@ -172,6 +215,9 @@ def test_cells():
         ({"degree": 1.0}, "degree must be one of 0, 1, 2, got 1.0"),
         ({"span": 1.5}, "span must be a number from 0 to 1, got 1.5"),
         ({"bandwidth": -0.1}, "bandwidth must be a number from 0 to inf, got -0.1"),
+        ({"neighbours": 0}, "neighbours must be an integer at least 1, got 0"),
+        ({"neighbours": 2.0}, "neighbours must be an integer at least 1, got 2.0"),
+        ({"neighbours": 2, "bandwidth": 0.1}, "neighbours and bandwidth both set the windows: pass one of them"),
         ({"level": 1}, "level must lie strictly between 0 and 1, got 1"),
     ],
 )

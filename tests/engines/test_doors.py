@@ -114,6 +114,13 @@ def test_names_of_columns_are_not_taken_for_those_made_inside():
     assert engines.summarize(data, prob="scores", weight="p0", by="p_y").sums.w == 4
 
 
+def test_columns_by_position():
+    """The frame, then the columns of scores and labels."""
+    data = columns().rename({"p": "score", "y": "event"})
+    assert_same(engines.summarize(data, "score", "event"), engines.summarize(data, prob="score", label="event"))
+    assert_same(engines.summarize(data, "score", label="event"), engines.summarize(columns()))
+
+
 def test_a_prefix_means_the_columns_of_the_classes():
     """Those named in `classes`, or by number; not the label's."""
     data = pl.DataFrame({"p_a": [0.2, 0.6], "p_b": [0.8, 0.4], "p_value": [0.1, 0.2], "p_label": ["a", "b"]})

@@ -232,6 +232,7 @@ def found_name(alias):
         {"notion": "rth", "r": 2},
         {"notion": "within_top_r", "r": 2},
         {"notion": "top_r", "r": 2},
+        {"notion": "classwise_top_r", "r": 2},
     ],
     ids=str,
 )
@@ -582,7 +583,10 @@ ONE = {"n_resamples": 100, "random_state": 0}
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"options": {"bins": 15}}, "expected_calibration_error has no option 'bins'; it has \\['convention', 'edges'"),
+        (
+            {"options": {"bins": 15}},
+            "expected_calibration_error has no option 'bins'; it has \\['bin_by', 'convention', 'edges'",
+        ),
         ({"method": "student"}, "method"),
         ({"level": 1.0}, "level"),
         ({"level": 95}, "level"),

@@ -218,11 +218,12 @@ def test_several_pairs():
     for notion, several in {
         "classwise": True,
         "top_r": True,
+        "classwise_top_r": True,
         "confidence": False,
         "top_label": False,
         "rth": False,
     }.items():
-        view = source.view(notion, r=2 if notion in ("top_r", "rth") else None)
+        view = source.view(notion, r=2 if notion in ("top_r", "classwise_top_r", "rth") else None)
         assert has_several_pairs_per_row(view) == several
 
 

@@ -66,6 +66,7 @@ def test_smooth():
         ("cwce", {"n_bins": 5}),
         ("toprce", {"r": 2}),
         ("tlce", {"n_bins": 5}),
+        ("ece", {"notion": "classwise_top_r", "r": 2, "n_bins": 5}),
         ("ece", {"notion": "rth", "r": 2}),
         ("ece", {"notion": "within_top_r", "r": 2}),
         ("ks", {"notion": "classwise"}),

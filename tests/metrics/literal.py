@@ -68,6 +68,9 @@ def entries(p: Any, y: Any, notion: str, r: int, dtype: Any) -> Iterator[tuple[i
     elif notion == "top_r":
         for j in range(r):
             yield j, p[order[j]], order[j] == y
+    elif notion == "classwise_top_r":
+        for k in order[:r]:
+            yield k, p[k], k == y
     elif notion == "rth":
         yield 0, p[order[r - 1]], order[r - 1] == y
     elif notion == "within_top_r":
@@ -84,7 +87,7 @@ def pairs(
     n_classes = 1 if data.scores.ndim == 1 else data.scores.shape[1]
     if notion is None:
         notion = "binary" if n_classes == 1 else "classwise" if data.kind == "multilabel" else "confidence"
-    apart = {"top_label": n_classes, "classwise": n_classes, "top_r": r}
+    apart = {"top_label": n_classes, "classwise": n_classes, "classwise_top_r": n_classes, "top_r": r}
     groups: list[list[Pair]] = [[] for _ in range(1 if pooled else apart.get(notion, 1))]
     for p, y, w in rows(data):
         for group, score, outcome in entries(p, y, notion, r, data.scores.dtype):

@@ -57,5 +57,5 @@ def test_result():
     data = Predictions(p, rng.random(100) < p)
     result = calibration_index(data, span=0.6)
     assert float(result) == result.ici == integrated_calibration_index(data, span=0.6)
-    assert result.settings == {"span": 0.6, "bandwidth": None, "degree": 2}
+    assert result.settings == {"span": 0.6, "bandwidth": None, "degree": 2, "neighbours": None}
     assert result.e50 <= result.e90 <= result.emax

@@ -35,6 +35,8 @@ VIEWS = (
     {"notion": "top_r", "r": 2},
     {"notion": "top_r", "r": 2, "pooled": True},
     {"notion": "top_r", "r": 2, "threshold": 0.05},
+    {"notion": "classwise_top_r", "r": 2},
+    {"notion": "classwise_top_r", "r": 2, "threshold": 0.05},
     {"notion": "rth", "r": 2},
     {"notion": "within_top_r", "r": 2},
 )

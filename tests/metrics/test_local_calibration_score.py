@@ -43,7 +43,7 @@ def literal(data, view=None, **smoother):
 
 
 @over({name: BINARY[name] for name in FEW}, {"soft, ties, weights": SOFT["soft, ties, weights"]})
-@choices({}, {"degree": 0, "span": 0.3}, {"degree": 2}, {"bandwidth": 0.2})
+@choices({}, {"degree": 0, "span": 0.3}, {"degree": 1}, {"bandwidth": 0.2})
 def test_definition(ask, data, bins):
     """It is the squared distance of the curve from the diagonal, where the scores are."""
     assert ask(local_calibration_score, data, **bins) == pytest.approx(literal(data, **bins), **NEAR)
@@ -96,6 +96,16 @@ def test_replicates():
                 name: np.broadcast_to(getattr(many, name), wy.shape)[i][kept] for name in ("n", "w", "wy", "w2", "w2y")
             }
             assert found[i] == pytest.approx(float(value(replace(points, score=points.score[kept], **one))))
+
+
+def test_neighbours(ask):
+    """A number of nearest rows in place of a share of the weight."""
+    for name in ("ties", "one row", "fewer rows than bins"):
+        for k in (1, 7, 1000):
+            expected = literal(BINARY[name], neighbours=k)
+            assert ask(local_calibration_score, BINARY[name], neighbours=k) == pytest.approx(expected, **NEAR)
+    with pytest.raises(InputError, match="neighbours counts rows, but these have weights: use span"):
+        ask(local_calibration_score, BINARY["ties and weights"], neighbours=7)
 
 
 def test_bad_choices():

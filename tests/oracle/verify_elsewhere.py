@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,15 @@ def single(one: Any, other: Any) -> None:
 def other(one: float, another: float) -> None:
     """Two numbers are not the same."""
     assert abs(float(one) - float(another)) > 1e-3, (one, another)
+
+
+def refused(call: Callable[[], Any]) -> None:
+    """The call raises a ValueError."""
+    try:
+        call()
+    except ValueError:
+        return
+    raise AssertionError("not refused")
 
 
 def of(name: str) -> tuple[Any, Any]:
@@ -140,6 +150,9 @@ def _() -> None:
         p, y = of(name)
         same(roc_auc_score(y, p), b.auc(p, y))
     same(roc_auc_score(FEW.y, FEW.p, multi_class="ovr"), b.auc(FEW.p, FEW.y))
+    same(roc_auc_score(FEW.y, FEW.p, multi_class="ovo"), b.auc(FEW.p, FEW.y, multi_class="ovo"))
+    refused(lambda: roc_auc_score(FEW.y, FEW.p))
+    refused(lambda: roc_auc_score(FEW.y, FEW.p, multi_class="ovo", sample_weight=np.ones(len(FEW.y))))
 
 
 @says("auc", "torchmetrics")
@@ -447,6 +460,16 @@ def _() -> None:
     same(recipe(p, y), b.expected_calibration_error(p, y, convention="array_split"))
     other(recipe(p, y), recipe(p[::-1], y[::-1]))
 
+    def rest_last(p: Any, y: Any, n_bins: int = 15) -> float:
+        order, size = np.argsort(p, kind="stable"), len(p) // n_bins
+        ends = [m * size for m in range(n_bins)] + [len(p)]
+        parts = [order[low:high] for low, high in pairwise(ends)]
+        return float(sum(len(part) / len(p) * abs(p[part].mean() - y[part].mean()) for part in parts))
+
+    assert len(p) % 15
+    same(rest_last(p, y), b.expected_calibration_error(p, y, 15, convention="floor_split"))
+    other(rest_last(p, y), recipe(p, y, 15))
+
 
 @says("adaptive_calibration_error", "uncertainty-calibration")
 def _() -> None:
@@ -547,7 +570,7 @@ def _() -> None:
     for name in ("smooth", "clinical"):
         p, y = of(name)
         same(calibre.sweep_calibration_error(y, p, norm=1), b.sweep_calibration_error(p, y))
-        assert calibre.sweep_calibration_error(y, p) == calibre.sweep_calibration_error(y, p, norm=2)
+        same(calibre.sweep_calibration_error(y, p), b.sweep_calibration_error(p, y, norm=2))
 
 
 # --- without bins ---

@@ -11,7 +11,7 @@ from tests.plots.data import DIFFICULT, LABELS, MATRIX, P, W, Y
 from tests.plots.drawn import band, legend, line, nothing_is_cut, title
 
 CURVES = {
-    "local": (lambda *a, **k: believable.smoothed_calibration_curve(*a, degree=2, **k), "Smoothed curve (loess)"),
+    "local": (believable.smoothed_calibration_curve, "Smoothed curve (loess)"),
     "kernel": (believable.kernel_calibration_curve, "Smoothed curve (kernel)"),
     "logistic": (believable.logistic_calibration_curve, "Logistic curve"),
 }
@@ -37,6 +37,14 @@ def test_titles_tell_the_error_with_its_settings():
     ici = believable.integrated_calibration_index(P, Y, bandwidth=0.3, degree=1)
     words = title(believable.plot_smoothed_calibration(P, Y, bandwidth=0.3, degree=1))
     assert words.startswith(f"ICI {ici:.3f}   (bandwidth 0.3, degree 1)")
+    lcs = believable.local_calibration_score(P, Y)
+    words = title(believable.plot_smoothed_calibration(P, Y, error="lcs"))
+    assert words.startswith("LCS 0.03")
+    assert float(words.split()[1]) == pytest.approx(lcs, rel=1e-2)
+    assert words.endswith("(span 0.75, degree 2)\nn = 400")
+    ici = believable.integrated_calibration_index(P, Y, neighbours=90)
+    words = title(believable.plot_miscalibration(P, Y, neighbours=90))
+    assert words.startswith(f"ICI {ici:.3f}   (90 neighbours, degree 2)")
     smece = believable.smooth_calibration_error(P, Y)
     words = title(believable.plot_smoothed_calibration(P, Y, method="kernel"))
     assert words.startswith(f"smECE {smece:.3f}   (bandwidth: its own value)")
@@ -69,6 +77,10 @@ def test_bad_choices_are_refused():
         believable.plot_smoothed_calibration(P, Y, method="spline")
     with pytest.raises(InputError, match="method='kernel' has no span: leave it out"):
         believable.plot_smoothed_calibration(P, Y, method="kernel", span=0.5)
+    with pytest.raises(InputError, match="method='kernel' has no error: leave it out"):
+        believable.plot_smoothed_calibration(P, Y, method="kernel", error="lcs")
+    with pytest.raises(InputError, match="error must be one of 'ici', 'lcs', got 'ece'"):
+        believable.plot_smoothed_calibration(P, Y, error="ece")
     with pytest.raises(InputError, match="method='logistic' has no bandwidth"):
         believable.plot_smoothed_calibration(P, Y, method="logistic", bandwidth=0.5)
     with pytest.raises(UndefinedError, match="one set of scores, but there are 4"):

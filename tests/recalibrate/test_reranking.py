@@ -52,6 +52,38 @@ def test_grades_are_the_differences_of_two_maps():
     assert predictions.classes == GRADE_NAMES
 
 
+@pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")  # few rows have the rarest grades
+@pytest.mark.parametrize("levels", [[0, 1, 2, 3], [0, 1, 3], [1, 2, 4], list(range(10)), [*range(11), 20]], ids=str)
+def test_every_grade_is_a_class(levels):
+    """Up to ten grades keep apart, whatever their numbers; more than ten share the last class."""
+    given, _, _ = ranked()
+    rng = np.random.default_rng(1)
+    place = np.clip(
+        np.rint((given.scores + rng.normal(0, 1, len(given.scores)) + 2) / 4 * len(levels)), 0, len(levels) - 1
+    )
+    grades = np.array(levels)[place.astype(int)]
+    assert set(grades) == set(levels)
+    predictions, notes, _ = map_to_grades(given, grades)
+    kept = levels[:10]
+    reached = [np.ones(len(grades))]
+    for level in kept[1:]:
+        reached.append(np.minimum(reached[-1], literal(given, grades >= level)))
+        assert f"grade {level} or above: PlattScaling" in notes[0]
+    expected = np.column_stack([one - two for one, two in zip(reached, [*reached[1:], 0 * reached[0]], strict=True)])
+    np.testing.assert_allclose(predictions.scores, expected, rtol=0, atol=1e-12)
+    last = "grade 9 or above" if len(levels) > 10 else f"grade {levels[-1]}"
+    assert predictions.classes == (*(f"grade {level}" for level in kept[:-1]), last)
+    for k, level in enumerate(kept[:-1]):
+        assert np.array_equal(predictions.labels == k, grades == level)
+
+
+def test_fewer_than_three_grades():
+    """Relevant or not is the other function."""
+    given, relevant, _ = ranked()
+    with pytest.raises(InputError, match="needs at least three grades, got 0 and 3: leave out graded=True"):
+        map_to_grades(given, 3 * relevant.astype(int))
+
+
 def test_one_query_is_too_few():
     """There would be nothing to judge its map on."""
     given, relevant, grades = ranked()

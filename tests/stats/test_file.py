@@ -38,6 +38,7 @@ KINDS = {
     "bins, float32": BinStats.of(Predictions(P.astype(np.float32), Y), **QUANTILES),
     "bins of classes": BinStats.of(NAMED, NAMED.view("classwise"), **QUANTILES),
     "bins of ranks": BinStats.of(NAMED, NAMED.view("top_r", r=2, pooled=True), edges=[0, 0.2, 1]),
+    "bins of the largest by class": BinStats.of(NAMED, NAMED.view("classwise_top_r", r=2), **QUANTILES),
     "no bins": BinStats.of(BINARY, BINARY.view("binary", threshold=1.0)),
     "cells": CellStats.of(BINARY),
     "cells, weighted": CellStats.of(WEIGHTED, spacing="logit"),

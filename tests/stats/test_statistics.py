@@ -51,6 +51,7 @@ VIEWS = [
     {"notion": "classwise", "threshold": 0.05},
     {"notion": "top_label"},
     {"notion": "top_r", "r": 2},
+    {"notion": "classwise_top_r", "r": 2},
     {"notion": "rth", "r": 3},
     {"notion": "within_top_r", "r": 2},
 ]

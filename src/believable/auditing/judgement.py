@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from believable._check import generator, renamed
+from believable._check import generator, refuse_array, renamed
 from believable._types import Float64s, Notion, Strategy
 from believable.auditing.evidence import (
     N_QUANTILE_RANGES,
@@ -97,6 +97,7 @@ def verdict(
     By the usual guideline for the ECE alone (below 0.05 excellent, below 0.10 good, below 0.15 moderate, otherwise
     poor): between moderate and poor.
     """
+    refuse_array(n_bins, "n_bins")
     source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, pairs=pairs)
     return judge(source, AuditSettings(n_bins, strategy, notion, pooled, pairs, level, random_state))
 

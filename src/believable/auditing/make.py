@@ -129,6 +129,7 @@ def audit(
         raise InputError(
             "this is a mapping of {n} models: use audit_models", argument="predictions", n=len(predictions)
         )
+    n_bins = _check.positive_integer(n_bins, "n_bins")
     after = ""
     if isinstance(predictions, Loaded):
         refuse_extras("Loaded", actuals=actuals, sample_weight=sample_weight)
@@ -143,7 +144,7 @@ def audit(
     seed = random_state if isinstance(random_state, int) else int(generator(random_state).integers(2**31))
     view = source.view(notion, pooled=(notion or source.default_notion) in NOTIONS_POOLED_IN_HEADLINE)
     settings = AuditSettings(
-        n_bins=_check.positive_integer(n_bins, "n_bins"),
+        n_bins=n_bins,
         strategy=str(strategy),  # type: ignore[arg-type]
         notion=view.notion,
         pooled=view.pooled,

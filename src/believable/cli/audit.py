@@ -110,7 +110,7 @@ READABLE = click.Path(path_type=Path)
 )
 @shared_options("run", "qrels", "rel")
 @click.option(
-    "--graded", is_flag=True, help="Three classes: not relevant (grade 0), relevant (1), highly relevant (2 or more)."
+    "--graded", is_flag=True, help="Classes are the grades of relevance (at most ten), in place of relevant or not."
 )
 @shared_options("unjudged")
 @click.option(

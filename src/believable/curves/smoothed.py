@@ -11,7 +11,8 @@ import numpy as np
 from believable import _check, _kernels
 from believable._types import Float64s, Notion
 from believable.curves.curve import Curve, interval, noise_of_rates, notion_of, places_of, weight_near
-from believable.stats.source import Points, count_points, one_stratum, source_of
+from believable.errors import InputError
+from believable.stats.source import Points, PointStats, count_points, one_stratum, source_of
 
 Degree: TypeAlias = Literal[0, 1, 2]
 
@@ -33,18 +34,31 @@ class Smoother:
         Half-width of the windows, instead of the span.
     degree : int
         Degree of the polynomial.
+    neighbours : int or None
+        Number of rows in each window, instead of the span.
     """
 
     span: float
     bandwidth: float | None
     degree: int
+    neighbours: int | None = None
 
     @classmethod
-    def of(cls, span: Any, bandwidth: Any, degree: Any) -> Smoother:
+    def of(cls, span: Any, bandwidth: Any, degree: Any, neighbours: Any = None) -> Smoother:
         """Check the arguments of a function and return the settings."""
         _check.choice(degree, (0, 1, 2), "degree")
         span = _check.number(span, "span", 0, 1)
-        return cls(span, None if bandwidth is None else _check.number(bandwidth, "bandwidth", 0), degree)
+        bandwidth = None if bandwidth is None else _check.number(bandwidth, "bandwidth", 0)
+        neighbours = None if neighbours is None else _check.positive_integer(neighbours, "neighbours")
+        if bandwidth is not None and neighbours is not None:
+            raise InputError("{argument} and bandwidth both set the windows: pass one of them", argument="neighbours")
+        return cls(span, bandwidth, degree, neighbours)
+
+    def check_weights(self, points: PointStats) -> PointStats:
+        """Return the points; raise if rows have weights, so that a number of rows is no share of the weight."""
+        if self.neighbours is not None and any(not np.array_equal(one.w, one.n) for one in points):
+            raise InputError("{argument} counts rows, but these have weights: use span", argument="neighbours")
+        return points
 
     def rates(self, points: Points, at: Float64s) -> Float64s:
         """Return the event rate at ascending positions, within [0, 1]; along the last axis, if wy has several."""
@@ -75,8 +89,11 @@ class Smoother:
     def blocks(self, points: Points, at: Float64s) -> Any:
         """Return the smoother as a linear operator on rates."""
         return _kernels.local_polynomial(
-            points.score, points.w, at, span=self.span, bandwidth=self.bandwidth, degree=self.degree
+            points.score, points.w, at, span=self._span(points), bandwidth=self.bandwidth, degree=self.degree
         )
+
+    def _span(self, points: Points) -> float:
+        return self.span if self.neighbours is None else min(1.0, self.neighbours / float(points.total))
 
     def merged(self, points: Points) -> Points:
         """Merge neighbouring scores into cells if there are many more scores than a window needs."""
@@ -89,7 +106,7 @@ class Smoother:
         """Return roughly the share of the scores in a window; at least a thousandth."""
         reach = points.score[-1] - points.score[0]
         if self.bandwidth is None:
-            share = self.span
+            share = self._span(points)
         else:
             share = 1.0 if 2 * self.bandwidth >= reach else float(2 * self.bandwidth / reach)
         return max(share, 1e-3)
@@ -101,7 +118,8 @@ def smoothed_calibration_curve(
     *,
     span: float = 0.75,
     bandwidth: float | None = None,
-    degree: Degree = 1,
+    degree: Degree = 2,
+    neighbours: int | None = None,
     notion: Notion | None = None,
     r: int | None = None,
     level: float = 0.95,
@@ -112,7 +130,8 @@ def smoothed_calibration_curve(
     At each of 101 positions x from the smallest score to the largest (one, if they coincide), a polynomial is fitted by
     least squares with weights `w_i (1 - |u_i|^3)^3`, `u_i = (p_i - x) / h`. Its value at x, clipped to [0, 1], is the
     curve. h is the distance to the last of the nearest neighbours that together hold `span` of the weight (minus
-    1e-9), or `bandwidth`.
+    1e-9), to the nearest row number `neighbours`, or `bandwidth`. Degree and span are by default those of R's loess,
+    which Austin and Steyerberg use, as in `integrated_calibration_index` and `local_calibration_score`.
 
     Neighbours at the distance h, to one part in a million, have no weight. If none is left (h = 0, an empty window of
     fixed bandwidth, or all neighbours at the same distance), the rate is that of the nearest scores. If the scores in
@@ -135,6 +154,8 @@ def smoothed_calibration_curve(
         Half-width of the windows, instead of `span`.
     degree : {0, 1, 2}
         Local mean, line or parabola.
+    neighbours : int, optional
+        Number of nearest rows in each window (all, if there are fewer), instead of `span`; for rows without weights.
     notion, r : optional
         As in `expected_calibration_error`. Notions that keep classes or ranks apart are refused.
     level : float
@@ -159,11 +180,11 @@ def smoothed_calibration_curve(
     --------
     >>> curve = smoothed_calibration_curve([0.1, 0.2, 0.4, 0.5, 0.7, 0.9], [0, 0, 1, 0, 1, 1])
     >>> curve.x[[0, 50, 100]].round(2), curve.y[[0, 50, 100]].round(2)
-    (array([0.1, 0.5, 0.9]), array([0.  , 0.58, 1.  ]))
+    (array([0.1, 0.5, 0.9]), array([0.  , 0.52, 1.  ]))
     """
-    smoother, level = Smoother.of(span, bandwidth, degree), _check.level(level)
+    smoother, level = Smoother.of(span, bandwidth, degree, neighbours), _check.level(level)
     source = source_of(predictions, actuals, sample_weight)
-    points = one_stratum(count_points(source, notion=notion, r=r), "a curve")
+    points = one_stratum(smoother.check_weights(count_points(source, notion=notion, r=r)), "a curve")
     x = places_of(points.score)
     weight = weight_near(points, x)
     points = smoother.merged(points)

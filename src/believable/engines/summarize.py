@@ -49,9 +49,9 @@ COUNTED_NOTIONS = ("binary", "confidence", "top_label", "classwise")
 
 def summarize(
     frame: Any,
-    *,
     prob: str | Sequence[str] = "p",
     label: str = "y",
+    *,
     weight: str | None = None,
     by: str | Sequence[str] = (),
     bins: int | Edges | None = None,

@@ -127,4 +127,4 @@ def _pairs(source: Predictions, cells: Cells) -> tuple[Ints, Ints, Float64s, Flo
 
 def has_several_pairs_per_row(view: View) -> bool:
     """Return whether a row has several, dependent outcomes: the classes or ranks of one label."""
-    return view.notion in ("classwise", "top_r") and view.stratum is None
+    return view.pairs_per_row > 1

@@ -168,7 +168,7 @@ def _same_rows(a: Question, b: Question) -> tuple[Predictions, Predictions]:
     one, other = a.rows, b.rows
     if one is None or other is None:
         raise InputError("a paired comparison needs the rows of both models, not statistics of them")
-    if len(one) != len(other) or not np.array_equal(one.labels, other.labels):
+    if len(one) != len(other) or not np.array_equal(one.targets, other.targets):
         raise InputError("the two sets of predictions are not for the same rows: their labels differ")
     weights = [np.ones(len(one)) if each.weights is None else each.weights for each in (one, other)]
     if not np.array_equal(weights[0], weights[1]):

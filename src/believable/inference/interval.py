@@ -206,9 +206,9 @@ def as_error(question: Question) -> Question | None:
         return None
     if row.target:
         target = METRICS[row.target]
-        defaults = {} if "strategy" in question.options or not row.bins else {"strategy": row.bins}
-        kept = {name: value for name, value in question.options.items() if name in target.options}
-        return replace(question, row=target, function=target.function, options=defaults | kept)
+        options = row.defaults | question.options
+        kept = {name: value for name, value in options.items() if name in target.options}
+        return replace(question, row=target, function=target.function, options=kept)
     return None if question.power is None else question
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from believable._check import refuse_array
 from believable._types import Norm, Notion
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
@@ -47,7 +48,7 @@ def quantile_bins_of_classes(
         ),
         "tutorials": (
             "`np.array_split` of sorted scores can put equal scores into different bins, so the order of rows matters "
-            '(`expected_calibration_error(convention="array_split")`)'
+            '(`expected_calibration_error(convention="array_split")`, or "floor_split")'
         ),
     },
 )
@@ -80,6 +81,7 @@ def adaptive_calibration_error(
     >>> round(adaptive_calibration_error([0.1, 0.2, 0.3, 0.9], [0, 0, 1, 1], n_bins=2), 12)
     0.275
     """
+    refuse_array(n_bins, "n_bins")
     source = source_of(predictions, actuals, sample_weight)
     stats = quantile_bins_of_classes(source, n_bins, notion=notion, threshold=threshold, pooled=pooled)
     return binned_error(stats, norm)

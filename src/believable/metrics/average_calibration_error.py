@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from believable._check import refuse_array
 from believable._types import Notion, Strategy
 from believable.metrics.table import metric
 from believable.stats import BinStats
@@ -58,5 +59,6 @@ def average_calibration_error(
     >>> round(average_calibration_error([0.1, 0.1, 0.1, 0.8], [0, 0, 0, 1], n_bins=2), 12)
     0.15
     """
+    refuse_array(n_bins, "n_bins")
     source = source_of(predictions, actuals, sample_weight)
     return _mean_gap(count_asked(source, BinsAsked(n_bins, strategy, notion=notion, edges=edges)))

@@ -16,20 +16,23 @@ from believable.stats.source import Source, as_number, not_empty, rows_in
 
 def binned_error(stats: BinStats, norm: Norm = 1) -> float:
     """Return (sum_c W_c/T |acc_c - conf_c|^p)^(1/p) over the non-empty bins c; the largest gap for norm="max"."""
-    power = None if norm == "max" else check_norm(norm)
     not_empty(stats)
-    if power == 1:
-        error = np.abs(stats.wy - stats.wp).sum(axis=-1) / stats.w.sum(axis=-1)
-    elif power is None:
-        error = np.abs(stats.gap).max(axis=-1)
-    else:
-        gap = np.abs(stats.gap)
-        share = stats.w / stats.w.sum(axis=-1, keepdims=True)
-        largest = gap.max(axis=-1, keepdims=True)
-        scaled = gap / np.where(largest > 0, largest, 1)  # high powers would underflow otherwise
-        error = largest[..., 0] * np.sum(share * scaled**power, axis=-1) ** (1 / power)
-    value: float = as_number(error)
+    value: float = as_number(power_mean(stats.w, stats.wp, stats.wy, norm))
     return value
+
+
+def power_mean(w: Float64s, wp: Float64s, wy: Float64s, norm: Norm) -> Array:
+    """Return the error in bins of these weights, weighted scores and weighted outcomes, along the last axis."""
+    power = None if norm == "max" else check_norm(norm)
+    if power == 1:
+        return np.asarray(np.abs(wy - wp).sum(axis=-1) / w.sum(axis=-1))
+    gap = np.abs((wy - wp) / w)
+    if power is None:
+        return np.asarray(gap.max(axis=-1))
+    share = w / w.sum(axis=-1, keepdims=True)
+    largest = gap.max(axis=-1, keepdims=True)
+    scaled = gap / np.where(largest > 0, largest, 1)  # high powers would underflow otherwise
+    return np.asarray(largest[..., 0] * np.sum(share * scaled**power, axis=-1) ** (1 / power))
 
 
 def check_norm(norm: Any) -> float:
@@ -186,11 +189,21 @@ def _uncertainty_calibration(score: Array, outcome: Array, weight: Array, n_bins
 
 
 def _array_split(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
-    """Parts of equal size of the stably sorted scores; ties are split, so the value depends on the order of rows."""
+    """Parts of equal size of the sorted scores; the first n mod M parts have one row more."""
+    return _tally_parts([len(part) for part in np.array_split(score, n_bins)], score, outcome, weight)
+
+
+def _floor_split(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+    """Parts of n // M rows of the sorted scores; the last part takes the rest."""
+    size = len(score) // n_bins
+    return _tally_parts([*[size] * (n_bins - 1), len(score) - (n_bins - 1) * size], score, outcome, weight)
+
+
+def _tally_parts(sizes: list[int], score: Array, outcome: Array, weight: Array) -> Tally:
+    """Count parts of the stably sorted scores; ties are split, so the value depends on the order of rows."""
     index = np.empty(len(score), np.intp)
-    sizes = [len(part) for part in np.array_split(score, n_bins)]
-    index[np.argsort(score, kind="stable")] = np.repeat(np.arange(n_bins), sizes)
-    return _tally(index, score, outcome, weight, n_bins)
+    index[np.argsort(score, kind="stable")] = np.repeat(np.arange(len(sizes)), sizes)
+    return _tally(index, score, outcome, weight, len(sizes))
 
 
 _RULES: dict[Convention, Callable[[Array, Array, Array, int, Strategy], Tally]] = {
@@ -201,4 +214,5 @@ _RULES: dict[Convention, Callable[[Array, Array, Array, int, Strategy], Tally]] 
     "calibre": _calibre,
     "uncertainty-calibration": _uncertainty_calibration,
     "array_split": _array_split,
+    "floor_split": _floor_split,
 }

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from believable._check import THREE_ARRAYS
 from believable._types import Needs, Notion
 from believable.errors import ClippedWarning, InputError, UndefinedError
 from believable.metrics.table import METRICS, Metric, find_metric
@@ -19,6 +20,7 @@ _READ_FROM: dict[Needs, str] = {
     "sums": "ScoreSums",
     "bins": "BinStats or CellStats",
     "cells": "CellStats",
+    "rows": "the predictions themselves",
     "pairs": "the predictions themselves",
 }
 MAX_ROWS_PAIRED_UNASKED = 5000  # in a larger matrix, rows are compared pair by pair only on request
@@ -124,6 +126,9 @@ def evaluate(
         if metrics is None and row.needs == "pairs" and _is_long(sources[0]):
             skipped[row.name] = f"it compares all pairs of rows, which is slow: ask for it by name, {row.alias!r}"
             continue
+        if metrics is None and row.ordered and sources[0].problem in row.kinds:
+            skipped[row.name] = f"it is for ordered classes: if these are, ask for it by name, {row.alias!r}"
+            continue
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ClippedWarning)  # the metric warns when it is called by itself
@@ -144,8 +149,14 @@ def _is_long(source: Any) -> bool:
     return rows is not None and rows.scores.ndim == 2 and len(rows) > MAX_ROWS_PAIRED_UNASKED
 
 
-def _names(metrics: Iterable[str]) -> Iterable[str]:
-    return [metrics] if isinstance(metrics, str) else metrics
+def _names(metrics: Iterable[str]) -> list[str]:
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(
+                "{argument} must be names of metrics, got {got!r}", argument="metrics", got=name, hint=THREE_ARRAYS
+            )
+    return names
 
 
 def _sources(predictions: Any, actuals: Any, sample_weight: Any) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from believable._check import refuse_array
 from believable._types import Convention, Norm, Notion, Strategy
 from believable.metrics.binned_error import binned_error, conventional_error
 from believable.metrics.table import metric
@@ -52,7 +53,7 @@ from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, count_
         ),
         "tutorials": (
             "`np.array_split` of sorted scores can put equal scores into different bins, so the order of rows matters "
-            '(`convention="array_split"`)'
+            '(`convention="array_split"`, or `convention="floor_split"` if the last part takes the rest)'
         ),
     },
 )
@@ -69,6 +70,7 @@ def expected_calibration_error(
     pooled: bool = False,
     sample_weight: Any = None,
     edges: Any = None,
+    bin_by: Any = None,
     convention: Convention | None = None,
 ) -> float:
     r"""Mean gap between predicted probability and observed frequency, bin by bin.
@@ -91,9 +93,9 @@ def expected_calibration_error(
         Bins of equal width, ((m-1)/M, m/M] with 0 in the first, or of equal weight.
     notion : str, optional
         Which pairs of score and outcome to compare: "binary" (the default for 1-D scores), "confidence" (the default
-        for a matrix), "top_label", "classwise", "top_r", "rth", "within_top_r".
+        for a matrix), "top_label", "classwise", "classwise_top_r", "top_r", "rth", "within_top_r".
     r : int, optional
-        The rank, for the last three.
+        The rank, for the last four.
     norm : number >= 1 or "max"
         The power p; "max" gives the largest gap.
     threshold : float, optional
@@ -104,9 +106,15 @@ def expected_calibration_error(
         Importance weights.
     edges : sequence of float or Edges, optional
         Custom bin edges, from 0 to 1, instead of n_bins and strategy.
+    bin_by : array-like of shape (n,), optional
+        A column of numbers, such as age: bins are made of its values instead of the scores, of equal width between the
+        smallest and the largest, or of equal weight; `edges` are then in its units. The error is 0 if the mean score
+        equals the observed frequency in every range of that column.
     convention : str, optional
         Reproduce another library's value: "scikit-learn", "torchmetrics", "netcal", "relplot", "calibre",
-        "uncertainty-calibration", or "array_split" (the recipe of many tutorials).
+        "uncertainty-calibration", or one of two recipes of tutorials, which cut the sorted scores into M parts of equal
+        size: "array_split" (the first n mod M parts have one row more) or "floor_split" (n // M rows each, and the last
+        part takes the rest).
 
     Returns
     -------
@@ -126,9 +134,10 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]], [0, 2], notion="classwise"), 12)
     0.333333333333
     """
+    refuse_array(n_bins, "n_bins")
     source = source_of(predictions, actuals, sample_weight)
     if convention is not None:
-        refused = {"r": r, "threshold": threshold, "pooled": pooled or None, "edges": edges}
+        refused = {"r": r, "threshold": threshold, "pooled": pooled or None, "edges": edges, "bin_by": bin_by}
         return conventional_error(source, convention, n_bins, strategy, norm, notion, refused)
-    stats = count_asked(source, BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges))
+    stats = count_asked(source, BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges, bin_by))
     return binned_error(stats, norm)

@@ -68,8 +68,8 @@ def maximum_mean_calibration_error(
     With `unbiased=True`, the unbiased estimate of the square, without a root: the sum over pairs of different rows
     divided by W^2 - sum w^2. It is signed, with mean 0 for calibrated scores.
 
-    If the notion keeps classes or ranks apart (classwise, top_label, top_r), the result is their weighted mean. From
-    `CellStats`, all rows of a cell count at the cell's mean score.
+    If the notion keeps classes or ranks apart (classwise, top_label, classwise_top_r, top_r), the result is their
+    weighted mean. From `CellStats`, all rows of a cell count at the cell's mean score.
 
     Parameters
     ----------

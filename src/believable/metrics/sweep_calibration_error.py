@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from believable import _kernels
-from believable._types import Array, Float64s, Notion
+from believable._types import Array, Float64s, Norm, Notion
 from believable.errors import UndefinedError
+from believable.metrics.binned_error import power_mean
 from believable.metrics.table import metric
 from believable.predictions import View
 from believable.stats import CellStats
@@ -31,9 +32,9 @@ def _points(source: Source, *, notion: Notion | None = None) -> PointStats:
     return count_points(source, notion=notion)
 
 
-def _error_of_points(stats: PointStats) -> float:
+def _error_of_points(stats: PointStats, norm: Norm = 1) -> float:
     points = one_stratum(stats, "the sweep")
-    return _error(points.w, points.w * points.score, points.wy)
+    return _error(points.w, points.w * points.score, points.wy, norm)
 
 
 @metric(
@@ -46,11 +47,16 @@ def _error_of_points(stats: PointStats) -> float:
     kinds=("binary", "multiclass"),
     reference="Roelofs et al. 2022",
     elsewhere={
-        "calibre": "`sweep_calibration_error`: for one event, the same with `norm=1`; `norm=2` by default",
+        "calibre": "`sweep_calibration_error`: for one event, the same for every norm, but `norm=2` by default",
     },
 )
 def sweep_calibration_error(
-    predictions: Any, actuals: Any = None, *, notion: Notion | None = None, sample_weight: Any = None
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    notion: Notion | None = None,
+    norm: Norm = 1,
+    sample_weight: Any = None,
 ) -> float:
     """Expected calibration error with the number of bins chosen from the data.
 
@@ -58,8 +64,13 @@ def sweep_calibration_error(
     bin, to at most the number of distinct scores; the result is the error at the last such number. In [0, 1], 0 is
     best. Less biased than a fixed number of bins.
 
-    The notion must be "binary", "confidence", "rth" or "within_top_r"; those that keep classes or ranks apart are
-    refused.
+    Parameters
+    ----------
+    notion : str, optional
+        "binary", "confidence", "rth" or "within_top_r"; those that keep classes or ranks apart are refused.
+    norm : number >= 1 or "max"
+        The power p of the error in the chosen bins, as in `expected_calibration_error`. The choice of the bins does not
+        depend on it.
 
     References
     ----------
@@ -72,10 +83,10 @@ def sweep_calibration_error(
     """
     source = source_of(predictions, actuals, sample_weight)
     sums = _exact_sums(source, notion)
-    return _error_of_points(_points(source, notion=notion)) if sums is None else _error(*sums)
+    return _error_of_points(_points(source, notion=notion), norm) if sums is None else _error(*sums, norm)
 
 
-def _error(w: Float64s, wp: Float64s, wy: Float64s) -> float:
+def _error(w: Float64s, wp: Float64s, wy: Float64s, norm: Norm) -> float:
     sums = np.stack([w, wp, wy])
     n_distinct, reached = sums.shape[1], _kernels.running_sum(sums[0])
     best = _bins(sums, reached, 1)
@@ -87,7 +98,7 @@ def _error(w: Float64s, wp: Float64s, wy: Float64s) -> float:
             if _decreases(bins):
                 break
             best = bins
-    return float(np.abs(best[1] - best[2]).sum() / sums[0].sum())
+    return float(power_mean(best[0], best[1], best[2], norm))
 
 
 def _bins(sums: Float64s, reached: Array, n_bins: int) -> Float64s:

@@ -53,7 +53,9 @@ def top_r_calibration_error(
     """Calibration error of the r largest probabilities of each row, with separate bins for each rank.
 
     The largest probability is compared with how often that class was right, then the second largest, up to the r-th; r
-    is at most the number of classes. r = 1 is the ECE. In [0, 1], 0 is best.
+    is at most the number of classes. r = 1 is the ECE. In [0, 1], 0 is best. To keep these entries apart by class in
+    place of rank, use `expected_calibration_error` with `notion="classwise_top_r"`, of which r = K is the class-wise
+    error; `toolbox.ToprCE` is the same with the sum divided by N K in place of N r.
 
     Parameters are those of `expected_calibration_error`.
 

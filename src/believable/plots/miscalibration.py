@@ -12,7 +12,7 @@ from believable._types import Array, Float64s, Notion
 from believable.curves.smoothed import Degree
 from believable.plots.frame import Drawing, Gathered, draw_band
 from believable.plots.histogram import hang_histogram
-from believable.plots.smoothed import METHODS_IN_WORDS, Method, SmoothedCalibration
+from believable.plots.smoothed import METHODS_IN_WORDS, ErrorInTitle, Method, SmoothedCalibration
 from believable.plots.style import GREY, INK, TOO_HIGH, TOO_LOW, axis_labels, directions, plain
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ def plot_miscalibration(
     span: float | None = None,
     bandwidth: float | None = None,
     degree: Degree | None = None,
+    neighbours: int | None = None,
+    error: ErrorInTitle | None = None,
     level: float = 0.95,
     notion: Notion | None = None,
     r: int | None = None,
@@ -82,8 +84,8 @@ def plot_miscalibration(
 
     Parameters
     ----------
-    predictions, actuals, save_path, show_histogram, ax, method, span, bandwidth, degree, level, notion, r, \
-sample_weight, title
+    predictions, actuals, save_path, show_histogram, ax, method, span, bandwidth, degree, \
+neighbours, error, level, notion, r, sample_weight, title
         As in `plot_smoothed_calibration`.
     limit : float, optional
         Where the axis of scores ends; if left out, at 1, or earlier where all scores are small.
@@ -101,7 +103,15 @@ sample_weight, title
     _check.choice(show_histogram, (True, False), "show_histogram")
     gathered = Gathered.of(predictions, actuals, sample_weight, notion, r, "a smoothed curve")
     value = SmoothedCalibration.of(
-        gathered, method, span=span, bandwidth=bandwidth, degree=degree, level=level, limit=limit
+        gathered,
+        method,
+        span=span,
+        bandwidth=bandwidth,
+        degree=degree,
+        neighbours=neighbours,
+        error=error,
+        level=level,
+        limit=limit,
     )
     drawing = Drawing.on(ax, title, save_path, size=(5.6, 5.9 if show_histogram else 4.7))
     if drawing.own:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from believable import _check
@@ -15,10 +15,10 @@ from believable.curves import (
     logistic_calibration_curve,
     smoothed_calibration_curve,
 )
-from believable.curves.smoothed import Degree
+from believable.curves.smoothed import Degree, Smoother
 from believable.errors import InputError
 from believable.metrics.smooth_calibration_error import smooth_calibration_error
-from believable.metrics.smoothed_curve import integrated_calibration_index
+from believable.metrics.smoothed_curve import integrated_calibration_index, local_calibration_score
 from believable.plots.frame import (
     Drawing,
     Gathered,
@@ -45,7 +45,12 @@ if TYPE_CHECKING:
     from believable.stats.source import Source
 
 Method = Literal["local", "kernel", "logistic"]
-OPTIONS_OF_METHOD = {"local": ("span", "bandwidth", "degree"), "kernel": ("bandwidth",), "logistic": ()}
+ErrorInTitle = Literal["ici", "lcs"]
+OPTIONS_OF_METHOD = {
+    "local": ("span", "bandwidth", "degree", "neighbours", "error"),
+    "kernel": ("bandwidth",),
+    "logistic": (),
+}
 METHODS_IN_WORDS = {
     "local": "Smoothed curve (loess)",
     "kernel": "Smoothed curve (kernel)",
@@ -92,17 +97,22 @@ class SmoothedCalibration:
         span: float | None = None,
         bandwidth: float | None = None,
         degree: Degree | None = None,
+        neighbours: int | None = None,
+        error: ErrorInTitle | None = None,
         level: float = 0.95,
         limit: float | None = None,
     ) -> SmoothedCalibration:
         """Compute the curve and its error, with the same settings."""
         _check.choice(method, get_args(Method), "method")
-        choices = {"span": span, "bandwidth": bandwidth, "degree": degree}
+        choices = {"span": span, "bandwidth": bandwidth, "degree": degree, "neighbours": neighbours, "error": error}
         for name, asked in choices.items():
             if asked is not None and name not in OPTIONS_OF_METHOD[method]:
                 raise InputError("{method=} has no {name}: leave it out", method=method, argument="method", name=name)
         if method == "local":
-            curve, summary = _local(gathered, 0.75 if span is None else span, bandwidth, degree, level)
+            smoother = Smoother.of(
+                0.75 if span is None else span, bandwidth, 2 if degree is None else degree, neighbours
+            )
+            curve, summary = _local(gathered, smoother, error or "ici", level)
         elif method == "kernel":
             curve, summary = _kernel(gathered, bandwidth, level)
         else:
@@ -123,14 +133,17 @@ class SmoothedCalibration:
         return self.summary.partition("   (")[0].replace("   ", ", ")
 
 
-def _local(
-    gathered: Gathered, span: float, bandwidth: float | None, degree: Degree | None, level: float
-) -> tuple[Curve, str]:
-    given: Degree = 2 if degree is None else degree
-    curve = smoothed_calibration_curve(gathered.stats, span=span, bandwidth=bandwidth, degree=given, level=level)
-    ici = integrated_calibration_index(gathered.stats, span=span, bandwidth=bandwidth, degree=given)
-    window = f"span {span:g}" if bandwidth is None else f"bandwidth {bandwidth:g}"
-    return curve, f"ICI {ici:.{decimals(ici)}f}   ({window}, degree {given})"
+def _local(gathered: Gathered, smoother: Smoother, error: ErrorInTitle, level: float) -> tuple[Curve, str]:
+    _check.choice(error, get_args(ErrorInTitle), "error")
+    settings: dict[str, Any] = asdict(smoother)
+    curve = smoothed_calibration_curve(gathered.stats, level=level, **settings)
+    measure = integrated_calibration_index if error == "ici" else local_calibration_score
+    value = measure(gathered.stats, **settings)
+    if smoother.neighbours is not None:
+        window = f"{smoother.neighbours:,} neighbours"
+    else:
+        window = f"span {smoother.span:g}" if smoother.bandwidth is None else f"bandwidth {smoother.bandwidth:g}"
+    return curve, f"{error.upper()} {value:.{decimals(value)}f}   ({window}, degree {smoother.degree})"
 
 
 def _kernel(gathered: Gathered, bandwidth: float | None, level: float) -> tuple[Curve, str]:
@@ -195,6 +208,8 @@ def plot_smoothed_calibration(
     span: float | None = None,
     bandwidth: float | None = None,
     degree: Degree | None = None,
+    neighbours: int | None = None,
+    error: ErrorInTitle | None = None,
     level: float = 0.95,
     notion: Notion | None = None,
     r: int | None = None,
@@ -222,10 +237,15 @@ def plot_smoothed_calibration(
     name : str, optional
         The name of the model in the legend.
     method : {"local", "kernel", "logistic"}
-        `smoothed_calibration_curve` with the ICI in the title, `kernel_calibration_curve` with the smECE, or
+        `smoothed_calibration_curve` with the ICI or LCS in the title, `kernel_calibration_curve` with the smECE, or
         `logistic_calibration_curve` with its slope and intercept.
     span, degree : optional
-        Settings of the local curve and its ICI; 0.75 and 2 if left out, as in `integrated_calibration_index`.
+        Settings of the local curve and its error; 0.75 and 2 if left out, as in `smoothed_calibration_curve`.
+    neighbours : int, optional
+        Number of nearest rows in each window of the local curve, instead of `span`.
+    error : {"ici", "lcs"}, optional
+        The error of the local curve in the title: `integrated_calibration_index` (if left out), or
+        `local_calibration_score`.
     bandwidth : float, optional
         Bandwidth of the local or the kernel curve, and of the error.
     level : float
@@ -260,7 +280,15 @@ def plot_smoothed_calibration(
     def compute(source: Source, end: float | None) -> SmoothedCalibration:
         gathered = Gathered.of(source, notion=notion, r=r, what="a smoothed curve")
         return SmoothedCalibration.of(
-            gathered, method, span=span, bandwidth=bandwidth, degree=degree, level=level, limit=end
+            gathered,
+            method,
+            span=span,
+            bandwidth=bandwidth,
+            degree=degree,
+            neighbours=neighbours,
+            error=error,
+            level=level,
+            limit=end,
         )
 
     new = given_models(predictions, actuals, sample_weight, name, limit, compute)

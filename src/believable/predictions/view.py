@@ -15,8 +15,8 @@ from believable import _check
 from believable._types import Array, Floats, Ints, Notion
 from believable.errors import InputError
 
-KEPT_APART = ("top_label", "classwise", "top_r")
-RANKED = ("top_r", "rth", "within_top_r")
+KEPT_APART = ("top_label", "classwise", "classwise_top_r", "top_r")
+RANKED = ("classwise_top_r", "top_r", "rth", "within_top_r")
 
 
 class Pairs(NamedTuple):
@@ -36,12 +36,12 @@ class Pairs(NamedTuple):
 class View:
     """A notion of calibration with its settings: which pairs a statistic counts.
 
-    Some notions keep classes (classwise, top_label) or ranks (top_r) apart, each with its own bins. Each such class or
-    rank is called a stratum; the other notions have only one.
+    Some notions keep classes (classwise, top_label, classwise_top_r) or ranks (top_r) apart, each with its own bins.
+    Each such class or rank is called a stratum; the other notions have only one.
 
     Parameters
     ----------
-    notion : {"binary", "confidence", "top_label", "classwise", "top_r", "rth", "within_top_r"}
+    notion : {"binary", "confidence", "top_label", "classwise", "classwise_top_r", "top_r", "rth", "within_top_r"}
     n_classes : int
         Number of classes K; 2 for binary predictions.
     r : int, optional
@@ -99,12 +99,19 @@ class View:
         """The number of classes or ranks that are kept apart; 1 if none are."""
         if self.pooled or self.stratum is not None or self.notion not in KEPT_APART:
             return 1
-        return self.r or self.n_classes
+        return (self.r or 1) if self.stratum_is == "rank" else self.n_classes
 
     @property
     def stratum_is(self) -> Literal["class", "rank"]:
         """Whether a stratum is a class or a rank."""
-        return "rank" if self.notion in RANKED else "class"
+        return "rank" if self.notion in RANKED and self.notion != "classwise_top_r" else "class"
+
+    @property
+    def pairs_per_row(self) -> int:
+        """The number of pairs of each row, ignoring the threshold; with several, they are dependent."""
+        if self.stratum is not None:
+            return 1
+        return {"classwise": self.n_classes, "classwise_top_r": self.r or 1, "top_r": self.r or 1}.get(self.notion, 1)
 
     group = _check.renamed_attribute("group", "stratum")
     n_groups = _check.renamed_attribute("n_groups", "n_strata")

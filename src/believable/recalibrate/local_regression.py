@@ -30,7 +30,7 @@ class LocalRegressionCalibration(BinaryRecalibrator):
     At a score x a polynomial is fitted to the outcomes by least squares with weights `w_i (1 - |u_i|^3)^3`,
     u_i = (p_i - x) / h, and read off at x, within [0, 1]; h is the distance to the last of the nearest neighbours that
     together hold `span` of the weight, or `bandwidth`. See `smoothed_calibration_curve` for windows with too few
-    neighbours.
+    neighbours; its default is a parabola, here it is a line.
 
     The curve is computed at the scores it was fitted on, with straight lines between them, constant outside. With more
     than 2,000 distinct scores (and more than 750 per window), 2,000 knots are used, half of them at equal distances and

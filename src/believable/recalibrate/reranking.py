@@ -19,10 +19,11 @@ from believable.recalibrate.facts import as_method
 from believable.recalibrate.inputs import Input
 from believable.recalibrate.select import check_method, select
 
-GRADE_NAMES = ("not relevant", "relevant", "highly relevant")
+GRADE_NAMES = ("not relevant", "relevant", "highly relevant")  # of the grades 0, 1 and 2, if there are no others
+FEWEST_GRADES, MAX_GRADES = 3, 10
 MAX_FOLDS = 5
 FEW_QUERIES = 20  # with fewer, a note warns that they say little about a new query
-WHY_GRADES_ARE_MAPPED = "One score per document is not a probability for each of three classes"
+WHY_GRADES_ARE_MAPPED = "One score per document is not a probability for each grade"
 WHY_RAW_SCORES_ARE_MAPPED = "Raw scores are not probabilities"
 
 
@@ -101,32 +102,49 @@ def map_to_relevance(
 def map_to_grades(
     ranked: RankedScores, grades: Ints, method: str | Recalibrator = "platt", random_state: Any = 0
 ) -> tuple[Predictions, tuple[str, ...], str]:
-    """Turn each score into probabilities of three classes, from those of grade 1 or above and grade 2 or above.
+    """Turn each score into probabilities of grades, from those of reaching each grade that occurs.
 
-    Parameters and result are those of `map_to_relevance`, with whole numbers of 0 and above in place of `relevant`.
+    Each grade is a class. If there are more than ten, the highest are one class. Parameters and result are those of
+    `map_to_relevance`, with whole numbers of 0 and above in place of `relevant`.
     """
     if isinstance(method, str) and method == "auto":
         raise InputError(
             Sentence("{method='auto'} is for one event: name a method for graded relevance, such as 'platt'")
         )
-    counts = np.bincount(np.minimum(grades, 2), minlength=3)
-    for k in np.flatnonzero(counts == 0):
-        what = ("grade 0", "grade 1", "grade 2 or above")[k]
-        raise InputError("no judged document has {what}: leave out {graded=True}", what=what)
-    first, name1, warned1 = _cross_fitted(ranked, grades >= 1, method, random_state)
-    second, name2, warned2 = _cross_fitted(ranked, grades >= 2, method, random_state)
-    crossing = int(np.count_nonzero(second > first))
-    second = np.minimum(first, second)
-    matrix = np.column_stack([1 - first, first - second, second])
-    names = [("grade 1 or above: ", name1), ("grade 2 or above: ", name2)]
-    notes = [_note(ranked, WHY_GRADES_ARE_MAPPED, names), *dict.fromkeys([*warned1, *warned2])]
-    if crossing:
-        notes.append(
-            f"For {crossing:,} documents the probability of grade 2 or above exceeded that of grade 1 or above and was "
-            "lowered to it, so their probability of 'relevant' is 0."
+    levels, names = _levels(grades)
+    reached, maps, warned = [np.ones(len(grades))], [], []
+    notes = []
+    for k in range(1, len(levels)):
+        p, name, said = _cross_fitted(ranked, grades >= levels[k], method, random_state)
+        maps.append((f"grade {levels[k]} or above: ", name))
+        warned += said
+        crossing = int(np.count_nonzero(p > reached[-1]))
+        if crossing:
+            notes.append(
+                f"For {crossing:,} documents the probability of grade {levels[k]} or above exceeded that of grade "
+                f"{levels[k - 1]} or above and was lowered to it, so their probability of {names[k - 1]!r} is 0."
+            )
+        reached.append(np.minimum(reached[-1], p))
+    matrix = -np.diff(np.column_stack([*reached, np.zeros(len(grades))]), axis=1)
+    notes = [_note(ranked, WHY_GRADES_ARE_MAPPED, maps), *dict.fromkeys(warned), *notes]
+    labels = np.asarray(names)[np.searchsorted(levels, grades, side="right") - 1]
+    return Predictions(matrix, labels, classes=list(names)), tuple(notes), as_method(method).facts.alias
+
+
+def _levels(grades: Ints) -> tuple[list[int], tuple[str, ...]]:
+    """Return the lowest grade of each class, and the names of the classes."""
+    levels = np.unique(grades).tolist()
+    if len(levels) < FEWEST_GRADES:
+        found = " and ".join(map(str, levels))
+        raise InputError(
+            "graded relevance needs at least three grades, got {found}: leave out {graded=True}", found=found
         )
-    labels = np.asarray(GRADE_NAMES)[np.minimum(grades, 2)]
-    return Predictions(matrix, labels, classes=list(GRADE_NAMES)), tuple(notes), as_method(method).facts.alias
+    if levels == [0, 1, 2]:
+        return levels, GRADE_NAMES
+    names = tuple(f"grade {level}" for level in levels[:MAX_GRADES])
+    if len(levels) > MAX_GRADES:
+        names = (*names[:-1], f"{names[-1]} or above")
+    return levels[:MAX_GRADES], names
 
 
 def _cross_fitted(

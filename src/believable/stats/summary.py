@@ -319,7 +319,7 @@ def _pairs(view: View, rows: int) -> int | None:
     """Return the number of pairs of the rows; None if a view leaves some out."""
     if view.threshold is not None or view.stratum is not None:
         return None
-    return rows * {"classwise": view.n_classes, "top_r": view.r or 1}.get(view.notion, 1)
+    return rows * view.pairs_per_row
 
 
 def _same_weight(cells: CellStats, sums: ScoreSums, pairs: int) -> bool:

@@ -172,7 +172,7 @@ class DriftAlarm:
             if actuals is not None:
                 raise InputError("a statistic already holds its outcomes: leave actuals out")
             self.check(statistic.view, statistic.grid)
-            rows = int(statistic.n.sum()) // pairs_per_row(statistic.view)
+            rows = int(statistic.n.sum()) // statistic.view.pairs_per_row
             self._bet(statistic.view, [cells_of_statistic(statistic, self.n_bins)], rows)
             return
         if is_empty(predictions, actuals):
@@ -365,11 +365,6 @@ class DriftAlarm:
             cells = CellStats.of(rows, rows.view(self.notion))
         self.check(cells.view, cells.grid)
         return cells
-
-
-def pairs_per_row(view: View) -> int:
-    """Return the number of pairs of a view per row."""
-    return view.n_strata if view.notion in ("classwise", "top_r") else 1
 
 
 def _exp(value: float) -> float:

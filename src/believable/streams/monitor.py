@@ -20,7 +20,7 @@ from believable.predictions import Predictions
 from believable.stats import CellStats, Layout
 from believable.stats.saved import field_of, open_saved
 from believable.streams.batch import BatchFormat, as_classes, refused
-from believable.streams.drift import DriftAlarm, pairs_per_row
+from believable.streams.drift import DriftAlarm
 from believable.streams.history import Clock, History, Window, panes_in, window_in, window_out
 from believable.streams.meter import CalibrationMeter, MeterSettings
 
@@ -371,7 +371,7 @@ class CalibrationMonitor:
         return Window(
             start,
             end,
-            int(cells.n.sum()) // pairs_per_row(cells.view),
+            int(cells.n.sum()) // cells.view.pairs_per_row,
             float(cells.wp.sum()) / weight,
             float(cells.wy.sum()) / weight,
             ends.value,

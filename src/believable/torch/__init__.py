@@ -14,6 +14,7 @@ except ImportError as error:
 
 from believable.torch.averaging import ensemble_predict, mc_dropout_predict
 from believable.torch.counting import CalibrationMeter, bin_stats, summarize
+from believable.torch.ece_loss import ECELoss
 from believable.torch.kernel_calibration_error import kernel_calibration_error, squared_kernel_calibration_error
 from believable.torch.losses import (
     ConfidencePenalty,
@@ -42,6 +43,7 @@ __all__ = [
     "CalibrationMeter",
     "ConfidencePenalty",
     "DirichletCalibration",
+    "ECELoss",
     "FocalLoss",
     "KCELoss",
     "LabelSmoothingLoss",

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from believable import Layout, Summary, View
-from believable.torch.counting import gpu, reference
+from believable.torch.counting import cpu, gpu, reference
 from believable.torch.counting.reader import TallyReader, plain_bins
 from believable.torch.counting.rows import REASONS, rows_of
 from believable.torch.counting.tally import TALLY_SUM_NAMES, Tally, parts_of
@@ -366,6 +366,9 @@ def test_more_ranks_than_a_kernel_has():
     for r in (gpu.MAX_RANKS, gpu.MAX_RANKS + 1):
         tally = Tally.empty(Layout.of("multiclass", 40, "float32", notions=View("rth", 40, r=r)))
         assert gpu.has_kernel(tally, rows) == (r <= gpu.MAX_RANKS)
+    tally = Tally.empty(Layout.of("multiclass", 40, "float32", notions=View("classwise_top_r", 40, r=2)))
+    assert not gpu.has_kernel(tally, rows)
+    assert not cpu.fits(tally, rows)
 
 
 def test_long_sums_do_not_drift():

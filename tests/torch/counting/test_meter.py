@@ -21,6 +21,7 @@ NOTIONS = (
     "classwise",
     "top_label",
     View("top_r", 4, r=2),
+    View("classwise_top_r", 4, r=2),
     View("rth", 4, r=2),
     View("within_top_r", 4, r=3),
 )

@@ -61,9 +61,10 @@ def load_run(
       folds, and each fold is recalibrated by a map that was fitted to the others. An audit then judges the recalibrated
       scores.
 
-    With `graded=True` the classes are not relevant (grade 0), relevant (1) and highly relevant (2 and above). One score
-    is not a probability for each of three classes, so calibration maps are always fitted, as above: m1 for
-    P(grade >= 1) and m2 for P(grade >= 2), with m2 at most m1. The classes get 1 - m1, m1 - m2 and m2.
+    With `graded=True` each grade that occurs is a class: "not relevant", "relevant" and "highly relevant" for the
+    grades 0, 1 and 2, otherwise "grade 0", "grade 1" and so on. Of more than ten grades, the highest are one class. One
+    score is not a probability for each grade, so calibration maps are always fitted, as above: m_g for P(grade >= g),
+    lowered where it exceeds that of the grade before. A grade gets its m_g minus that of the next.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def load_run(
     scores : {"probabilities", "logits", "raw"}
         What the scores of the run are; never guessed.
     graded : bool
-        Use three classes instead of relevant or not.
+        Use the grades as classes instead of relevant or not.
     unjudged : {"drop", "not relevant"}
         Leave out documents without a grade, or count them as not relevant.
     method : str or Recalibrator
@@ -102,7 +103,7 @@ def load_run(
     _check.choice(scores, get_args(ScoreKind), "scores")
     if graded and rel != 1:
         raise InputError(
-            "{graded=True} has its own classes (0, 1, 2 and above): leave out {rel=}", argument="rel", rel=rel
+            "{graded=True} has its own classes, one for each grade: leave out {rel=}", argument="rel", rel=rel
         )
     judged = judge(read_run(run), read_qrels(qrels), rel=rel, unjudged=unjudged)
     where = Path(run).name

@@ -134,6 +134,8 @@ def plan_of(layout: Layout) -> Plan | None:
     views = views_of(layout)
     if any(2 * view.n_strata * n_codes(grids) >= MOST_SLOTS for view, grids in views):
         return None
+    if any(view.notion not in (*NOTIONS, "classwise") for view, _ in views):
+        return None
     if layout.kind == "binary":
         (_, grids), *others = views
         given = pass_grids(grids)

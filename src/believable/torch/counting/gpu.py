@@ -137,7 +137,10 @@ def fits(tally: Tally, rows: Rows) -> bool:
 def has_kernel(tally: Tally, rows: Rows) -> bool:
     """Return whether there is a kernel for these rows and this layout."""
     known_types = rows.scores.dtype in SCORE_CODES and rows.labels.dtype in LABEL_TYPES
-    return known_types and len(rows) > 0 and all((view.r or 1) <= MAX_RANKS for view, _ in tally.layout.views)
+    known_views = all(
+        view.notion in (*VIEW_NAMES, "classwise") and (view.r or 1) <= MAX_RANKS for view, _ in tally.layout.views
+    )
+    return known_types and known_views and len(rows) > 0
 
 
 def add_rows(tally: Tally, rows: Rows, scores_too: bool = True) -> None:

@@ -100,7 +100,8 @@ def pairs_of(view: View, p: Tensor, labels: Tensor, weights: Tensor | None) -> I
         together = ranked.sum(dim=1, dtype=torch.float64).clamp(max=1).to(p.dtype)
         yield TensorPairs(together, hits.any(dim=1), weights, None)
     else:
-        stratum = torch.arange(strata, device=p.device).repeat(n)
+        of_rank = torch.arange(strata, device=p.device).repeat(n)
+        stratum = order.indices[:, :strata].reshape(-1) if view.notion == "classwise_top_r" else of_rank
         repeated = None if weights is None else weights.repeat_interleave(strata)
         yield TensorPairs(ranked.reshape(-1), hits.reshape(-1), repeated, stratum)
 
