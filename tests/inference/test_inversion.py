@@ -7,7 +7,7 @@ from believable import BinStats, CellStats, Predictions
 from believable.inference.clusters import drawn_counts, has_several_pairs_per_row, residuals_by_unit, unit_of_rows
 from believable.inference.compare import square_and_add
 from believable.inference.interval import tails_of
-from believable.inference.inversion import Inverted, draw_patterns, invert
+from believable.inference.inversion import Inverted, invert
 from believable.inference.question import ask
 
 
@@ -225,74 +225,6 @@ def test_several_pairs():
     }.items():
         view = source.view(notion, r=2 if notion in ("top_r", "classwise_top_r", "rth") else None)
         assert has_several_pairs_per_row(view) == several
-
-
-# --- shapes -----------------------------------------------------------------------------------------------------------
-
-
-def shapes(gap, variance, n_draws=2000, rough=True, seed=0):
-    score = (np.arange(len(gap)) + 0.5) / len(gap)
-    group = np.zeros(len(gap), int)
-    return draw_patterns(gap, variance, score, group, n_draws, np.random.default_rng(seed), rough=rough)
-
-
-def test_shapes_follow_what_is_known():
-    """Gaps known exactly are drawn as they are, smooth, sparse or rough."""
-    for gap in (np.full(10, 0.1), np.eye(10)[4] * 0.3, np.tile([0.1, -0.1], 5)):
-        drawn = shapes(gap, np.full(10, 1e-10))
-        assert np.abs(drawn - gap).max() < 0.01
-
-
-def test_shapes_shrink_what_is_not():
-    """Gaps that are all noise are drawn smaller than they were seen."""
-    rng = np.random.default_rng(9)
-    gap = 0.05 * rng.standard_normal(15)
-    drawn = shapes(gap, np.full(15, 0.05**2))
-    assert np.abs(drawn).sum(axis=1).mean() < np.abs(gap).sum()
-    assert drawn.shape == (2000, 15)
-
-
-def test_smooth_shapes_are_smooth():
-    """Where only smooth shapes are allowed, a lone spike is spread over its neighbours."""
-    gap = np.eye(15)[7] * 0.1
-    drawn = shapes(gap, np.full(15, 0.03**2), rough=False).mean(axis=0)
-    assert drawn[7] < 0.07
-    assert drawn[6] > 0.2 * drawn[7]
-
-
-def test_groups_are_apart():
-    """What one class shows says nothing about another's shape."""
-    gap = np.repeat([0.2, 0.0], 8)
-    score, group = np.tile(np.linspace(0.2, 0.8, 8), 2), np.repeat([0, 1], 8)
-    drawn = draw_patterns(gap, np.full(16, 1e-4), score, group, 1000, np.random.default_rng(0), rough=True)
-    assert drawn[:, :8].mean() == pytest.approx(0.2, abs=0.01)
-    assert drawn[:, 8:].mean() == pytest.approx(0.0, abs=0.01)
-
-
-def test_known_gaps_stay_at_the_ends():
-    """A gap that is known well is drawn as it is, though scores are 0 or 1 there and most other gaps are none."""
-    score = np.repeat([1e-9, 0.5, 1 - 1e-9], 20)
-    gap = np.where(np.arange(60) % 20 == 7, np.sign(0.5 - score - 1e-3) * 0.25, 0.0)
-    drawn = draw_patterns(
-        gap, np.full(60, 0.03**2), score, np.zeros(60, int), 500, np.random.default_rng(0), rough=True
-    )
-    assert drawn.mean(axis=0)[[7, 27, 47]] == pytest.approx(gap[[7, 27, 47]], abs=0.04)
-
-
-@pytest.mark.parametrize("n", [1, 2, 301, 1000])
-def test_any_number_of_cells(n):
-    """One cell, or more than priors of dependent gaps are made for."""
-    gap = np.random.default_rng(n).standard_normal(n) * 0.01
-    drawn = shapes(gap, np.full(n, 1e-4), n_draws=50)
-    assert drawn.shape == (50, n)
-    assert np.isfinite(drawn).all()
-    assert (drawn != 0).any(axis=1).all()
-
-
-def test_no_variance():
-    """Variances of zero are no trouble."""
-    drawn = shapes(np.array([0.0, 0.1, 0.0]), np.zeros(3), n_draws=100)
-    assert np.isfinite(drawn).all()
 
 
 # --- tails ------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,13 @@ from believable._types import Array, Float64s, Floats, Int64s, Ints
 from believable.stats import BinStats
 from believable.stats.points import PointStats
 
+NO_CHANCE = 1e-12  # smaller probabilities count as this one
 ABSENT_SHARE = 1e-12  # relative weight given to a cell that is empty in a replicate
+# Cells of all strata are grouped by score and by rank, into so many groups of each, with about ten cells in a rank.
+GROUPS_OF_SCORES, GROUPS_OF_RANKS, CELLS_PER_GROUP = 8, (4, 20), 10
+EVENTS_BEFORE_POOLING = 30.0  # a cell's own events count as much as the pooled rate if there are so many
+PRIOR_PRECISION_OF_SLOPE = 4.0  # the slope of outcomes on scores within a bin is 1 with a standard error of 1/2
+BINS_PER_KEPT_PAIR, MOST_KEPT_PAIRS = 15, 8  # one pair of each bin is kept for so many bins
 VARIANCE_OF_NORMAL_COUNT = 100.0  # counts of a larger variance are drawn from the normal distribution
 
 
@@ -52,7 +58,12 @@ class Cells(ABC):
 
     def variance(self, rate: Float64s) -> Float64s:
         """Return the variance of one outcome in a cell of this mean rate, if rates vary as much as scores within it."""
-        return np.asarray(np.maximum(rate * (1 - rate) - self.spread, 0))
+        largest = rate * (1 - rate)
+        return np.asarray(np.maximum(largest - np.where(largest > 0, self.spread, 0), 0))
+
+    def as_observed(self) -> Cells:
+        """Return cells whose outcomes vary as the data do, instead of as those of calibrated scores."""
+        return self
 
     @abstractmethod
     def with_outcomes(self, wy: Float64s, w: Float64s | None = None) -> Any:
@@ -75,10 +86,11 @@ class Cells(ABC):
     def times(self, rng: np.random.Generator, n_draws: int) -> Float64s:
         """Draw how many pairs new samples of the same size have in each cell, as a multiple of the observed number.
 
-        A bin keeps at least one pair. New samples also fall into bins that are empty in this one, so they have about as
-        many sparse bins as this one, and as much noise; resampling the non-empty bins alone would give less.
+        A bin keeps at least one pair, and up to eight if there are many bins. New samples also fall into bins that are
+        empty in this one, so they have about as many sparse bins as this one, and as much noise; resampling the
+        non-empty bins alone would give less.
         """
-        kept = int(self.are_bins)
+        kept = np.minimum(self.n, np.clip(len(self) // BINS_PER_KEPT_PAIR, 1, MOST_KEPT_PAIRS)) * self.are_bins
         left = self.n - kept
         if not left.any():
             return np.ones((n_draws, len(self)))
@@ -114,6 +126,25 @@ class BinCells(Cells):
             spread=np.maximum(np.nan_to_num(stats.wpp / stats.w - stats.conf**2), 0),
             stratum=stats.stratum,
         )
+
+    def as_observed(self) -> BinCells:
+        """Return cells whose outcomes vary as the data do, instead of as those of calibrated scores.
+
+        A gap of a bin varies like y - p, whose variance is r (1 - r) + Var(p) - 2 Cov(p, y). If the scores are
+        calibrated, Cov(p, y) = Var(p). The slope of outcomes on scores within bins is estimated for bins of similar
+        scores, then for each bin, and shrunk towards 1.
+        """
+        stats = self.statistic
+        covariance = np.nan_to_num(stats.wpy / stats.w - self.conf * self.wy / self.w)
+        precision = self.size / np.maximum(pooled_variance(self) * self.size, 1e-9)
+        group = groups_of_scores(self.conf)
+        known, seen = precision * self.spread, precision * covariance
+
+        def slope(known: Array, seen: Array, before: Any) -> Any:
+            return (seen + before * PRIOR_PRECISION_OF_SLOPE) / (known + PRIOR_PRECISION_OF_SLOPE)
+
+        typical = slope(np.bincount(group, known), np.bincount(group, seen), 1.0)[group]
+        return replace(self, spread=self.spread * (2 * slope(known, seen, typical) - 1))
 
     def with_outcomes(self, wy: Float64s, w: Float64s | None = None) -> BinStats:
         """Return the bins with other outcomes (and weights); leading axes are replicates."""
@@ -187,11 +218,56 @@ class PointCells(Cells):
         return cell
 
 
+def groups_of_scores(score: Float64s) -> Int64s:
+    """Return a group of each cell, by its score and its rank among all cells; all strata have the same groups."""
+    rank = np.argsort(np.argsort(score, kind="stable"), kind="stable") / len(score)
+    n_ranks = np.clip(len(score) // CELLS_PER_GROUP, *GROUPS_OF_RANKS)
+    code = np.floor(GROUPS_OF_SCORES * np.minimum(score, 1 - 1e-9)) + np.floor(n_ranks * rank)
+    return np.unique(code, return_inverse=True)[1].astype(np.int64)
+
+
+def pooled_rate(cells: Cells) -> Float64s:
+    """Return the rate of each cell, shrunk towards what cells of similar scores in all strata show."""
+    group = groups_of_scores(cells.conf)
+
+    def pooled(events: Float64s) -> Array:
+        return np.bincount(group, events)[group]
+
+    events = np.clip(cells.wy / cells.w, 0, 1) * cells.size
+    size, happened, expected = pooled(cells.size), pooled(events), pooled(cells.conf * cells.size)
+    odds = np.maximum(cells.conf, NO_CHANCE) / np.maximum(1 - cells.conf, NO_CHANCE)
+    odds *= (happened + 0.25) / np.maximum(expected, NO_CHANCE)
+    odds *= np.maximum(size - expected, NO_CHANCE) / (size - happened + 0.25)
+    least = 0.5 / (size + 1)  # what no event in a group of cells leaves possible
+    centre = np.clip(odds / (1 + odds), least, 1 - least)
+    share = (happened + 0.25) / (size + 0.5)
+    weight = EVENTS_BEFORE_POOLING / np.minimum(share, 1 - share)
+    return np.asarray((events + weight * centre) / (cells.size + weight))
+
+
+def pooled_variance(cells: Cells) -> Float64s:
+    """Return the variance of the gaps at pooled rates.
+
+    A variance that depends on a cell's own few outcomes would give cells with an event less weight than those without,
+    and so bias what they say together.
+    """
+    return np.asarray(np.maximum(cells.variance(pooled_rate(cells)), 1e-9) / cells.size)
+
+
 def matched(rng: np.random.Generator, size: Float64s, rate: Float64s, variance: Float64s) -> Array:
-    """Draw numbers of mean size * rate and variance size * variance: binomial for the rarer outcome, or normal."""
+    """Draw numbers of mean size * rate and variance size * variance: binomial for the rarer outcome, or normal.
+
+    Where the variance is larger than that of a binomial variable, its distance from the mean is stretched.
+    """
     if float((size * variance).min(initial=np.inf)) > VARIANCE_OF_NORMAL_COUNT:
         return np.asarray(size * rate + np.sqrt(size * variance) * rng.standard_normal(rate.shape))
     rare = np.minimum(rate, 1 - rate)
+    most = rare * (1 - rare)
+    beyond = variance > most
+    if beyond.any():
+        stretch = np.sqrt(np.divide(variance, most, out=np.ones(rate.shape), where=beyond & (most > 0)))
+        drawn = matched(rng, size, rate, np.minimum(variance, most))
+        return np.asarray(size * rate + stretch * (drawn - size * rate))
     with np.errstate(divide="ignore", invalid="ignore"):
         chance = np.where(rare > 0, 1 - variance / rare, 0)
         trials = np.where(chance > 0, size * rare / chance, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -14,9 +15,10 @@ from believable._types import Ints
 from believable.curves.binned import as_html
 from believable.errors import InputError
 from believable.inference import bootstrap
+from believable.inference.cells import Cells
 from believable.inference.clusters import cluster_of_rows, has_several_pairs_per_row
 from believable.inference.inversion import Inverted, Tails, invert
-from believable.inference.noise import bins_of_units, noise_of_pairs, noise_of_points
+from believable.inference.noise import bins_of_units, noise_of_pairs, noise_of_points, with_soft_labels
 from believable.inference.question import Question, ask
 from believable.inference.sums import statistic_interval
 from believable.metrics import METRICS
@@ -25,6 +27,10 @@ Method = Literal["auto", "inversion", "percentile", "bca"]
 METHODS = ("auto", "inversion", "percentile", "bca")
 WIDENED_BY_TIED_CLASSES = 2**0.5  # classes of one row exclude each other, which at most doubles an error's variance
 MAX_DRAWS_FOR_LEVEL = 100_000  # a high level needs more draws, but gets no more than this
+# With many cells, draws cost more and each tells more, so there are fewer, but not fewer than this share.
+NUMBERS_PER_CANDIDATE, LEAST_SHARE_OF_DRAWS = 300_000, 0.4
+ROWS_OF_SPARSE_BIN = 3
+NOTE_OF_SPARSE_BINS = "half of the bins hold three rows or fewer: the interval relies on what classes have in common"
 POINTS_OF_TEST, MAX_POINTS_OF_TEST = 200, 1000  # scores are merged into about this many points while a test is inverted
 
 
@@ -90,7 +96,8 @@ def interval(
     The plug-in value of a calibration error is biased upwards near 0, and its percentile bootstrap almost never covers
     the true value there. Intervals of calibration errors therefore come from inverting a test: they contain the true
     errors for which a value like the observed one is plausible. The test simulates data whose true gaps have a given
-    size, with shapes drawn from what the observed gaps allow (smooth along the scores, rough, or sparse). The kernel
+    size, with shapes drawn from what the observed gaps allow (smooth along the scores, rough, sparse, or in one place).
+    Classes may share a shape. The kernel
     errors are means over pairs of rows and use the variance of such means. Other metrics are bootstrapped.
 
     Parameters
@@ -109,7 +116,8 @@ def interval(
         "auto" inverts a test for calibration errors and bootstraps other metrics. The percentile bootstrap of a
         calibration error is offered for comparison; near perfect calibration it does not cover the true value.
     n_resamples : int
-        Minimum number of resampled data sets; more are drawn if the level requires it.
+        Number of resampled data sets; more are drawn if the level requires it, and down to 40 % of them if there are
+        several hundred bins.
     random_state : None, int or numpy Generator
         Random seed, for reproducible results.
     sample_weight : array-like of shape (n,), optional
@@ -129,6 +137,12 @@ def interval(
     For the largest gap (`maximum_calibration_error`), the lower end comes from exact bounds of the single bins,
     corrected for their number. The upper end borrows strength from the other bins, and is too low if only one bin is
     miscalibrated.
+
+    Soft labels vary less than labels of 0 and 1, so their intervals are narrower. A statistic does not record how much
+    less: its soft labels count as one label each.
+
+    With many classes, most bins hold a few rows, and noise makes up most of the value. The interval is valid but wide,
+    and a note says so if half of the bins hold three rows or fewer.
 
     From a statistic, and for notions with one pair per row, the cost does not depend on the number of rows. A statistic
     does not record which classes belong to one row. Because classes exclude each other, the variance of an error may
@@ -208,6 +222,8 @@ def inverted(
     """
     tails = tails_of(question, cluster, n_draws, rng)
     found = invert(tails, level)
+    if not found.note and _are_sparse(tails.cells):
+        found = replace(found, note=NOTE_OF_SPARSE_BINS)
     if tails.cells.are_bins or tails.observed < tails.plain or question.row is None:
         return found
     moved = question.value() - tails.plain
@@ -218,10 +234,19 @@ def inverted(
     return replace(found, low=min(low, question.value()), high=high, estimate=estimate)  # noise only adds to errors
 
 
+def _are_sparse(cells: Cells) -> bool:
+    """Return whether most bins of several classes or ranks hold so few rows that each says hardly anything."""
+    several = cells.stratum[0] != cells.stratum[-1]
+    return cells.are_bins and several and float(np.median(cells.n)) <= ROWS_OF_SPARSE_BIN
+
+
 def tails_of(question: Question, cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> Tails:
     """Return the test of candidates for the true error."""
     cells, widened, rows = question.cells(_n_points(question)), 1.0, question.rows
     assert cells is not None
+    if rows is not None:
+        cells = with_soft_labels(rows, cells)
+    n_draws = max(math.ceil(LEAST_SHARE_OF_DRAWS * n_draws), min(n_draws, NUMBERS_PER_CANDIDATE // len(cells)))
     if rows is not None and cluster is None and not has_several_pairs_per_row(cells.statistic.view):
         rows = None  # each row is one pair, independent of the others, so cells suffice
     if rows is not None and cells.are_bins:

@@ -14,10 +14,11 @@ from statistics import NormalDist
 
 import numpy as np
 
-from believable._types import Array, Float64s, Int64s
+from believable._types import Array, Float64s
 from believable.errors import UndefinedError
-from believable.inference.cells import Cells
+from believable.inference.cells import Cells, pooled_variance
 from believable.inference.question import Question
+from believable.inference.shapes import draw_patterns
 
 # Shares of the nominal tails, below and above, that are cut: estimating the shape of the gaps costs some coverage.
 SHARES_OF_TAILS = (0.8, 0.9)
@@ -231,7 +232,10 @@ def _crossing(tails: Tails, side: int, tail: float, refine: bool) -> float:
 def _shapes(cells: Cells, variance: Float64s, n_draws: int, rng: np.random.Generator) -> Float64s:
     """Draw shapes of the true gaps, one per replicate; points are grouped into a few cells that move together."""
     if cells.are_bins:
-        return draw_patterns(cells.gap, variance, cells.conf, cells.stratum, n_draws, rng, rough=True)
+        pooled = pooled_variance(cells.as_observed()) if cells.stratum[0] != cells.stratum[-1] else None
+        return draw_patterns(
+            cells.gap, variance, cells.conf, cells.stratum, n_draws, rng, rough=True, pooled_variance=pooled
+        )
     anchor = np.floor(ANCHORS_OF_SHAPES / 2 * cells.conf + TIED_ERROR)
     for g in np.unique(cells.stratum):
         here = cells.stratum == g
@@ -247,111 +251,3 @@ def _shapes(cells: Cells, variance: Float64s, n_draws: int, rng: np.random.Gener
     stratum = np.rint(mean(cells.w * cells.stratum)).astype(np.int64)
     shapes = draw_patterns(gap, mean(cells.w**2 * variance) / w, score, stratum, n_draws, rng, rough=False)
     return np.asarray(shapes[:, anchor])
-
-
-# --- shapes that the true gaps may have, given the observed ones ------------------------------------------------------
-# How much noise adds to an error depends on the shape of the true gaps: many small gaps disappear in the noise, one
-# large gap does not. Each shape is a draw from the posterior under a mixture of priors: smooth along the scores, smooth
-# with a rough part, and sparse (most gaps zero, a few of any size). Some priors shrink gaps towards scores of 0 and 1,
-# some do not, and several amplitudes are mixed. Nothing has to be chosen: priors that do not fit get no weight.
-
-
-REACH_OF_SMOOTH_GAPS = 0.3  # standard deviation of the kernel that correlates smooth gaps along the scores
-# The smooth share of a prior's variance, and how gaps shrink towards 0 and 1: as a power of p (1 - p), which is 1 for a
-# shift of the logits.
-SMOOTH_PRIORS = ((0.5, 0.5), (0.95, 0.5), (1.0, 0.5), (0.95, 1.0), (1.0, 1.0), (0.5, 0.0), (0.95, 0.0), (1.0, 0.0))
-MIN_SMOOTH_SHARE = 0.9  # priors with a smaller smooth share are not used if shapes must be smooth
-OUTLYING_GAP, OUTLYING_SHARE = 0.3, 0.05  # size of outlying gaps, and their share of the nonzero gaps
-NONZERO_SHARES = (0.3, 0.7, 1.0)  # shares of nonzero gaps in sparse shapes
-PRIOR_AMPLITUDES = np.array([0.25, 0.5, 1, 2, 4, 8])  # in units of the noise
-WEIGHT_OF_SMOOTH_PRIORS = 50.0  # prior odds of a smooth shape over a sparse one
-MAX_CELLS_FOR_SMOOTH_PRIORS = 300  # with more cells, only the sparse priors are fast enough: they treat cells singly
-
-
-def draw_patterns(
-    gap: Float64s,
-    variance: Float64s,
-    score: Float64s,
-    stratum: Int64s,
-    n_draws: int,
-    rng: np.random.Generator,
-    *,
-    rough: bool,
-) -> Float64s:
-    """Draw the true gaps from their posterior, shape (n_draws, cells); only smooth shapes unless `rough`."""
-    variance = np.maximum(variance, 1e-12)
-    components: list[_Dense | _Sparse] = []
-    if len(gap) <= MAX_CELLS_FOR_SMOOTH_PRIORS:
-        alike = np.exp(-((score[:, None] - score) ** 2) / (2 * REACH_OF_SMOOTH_GAPS**2)) * (stratum[:, None] == stratum)
-        for share, power in SMOOTH_PRIORS:
-            if share < MIN_SMOOTH_SHARE and not rough:
-                continue
-            scale, amplitudes = _scale(score, variance, power)
-            shape = (share * alike + (1 - share + 1e-9) * np.eye(len(gap))) * np.outer(scale, scale)
-            components += [_Dense(gap, variance, a**2 * shape) for a in amplitudes]
-    if rough or not components:
-        for power in (0.5, 0.0):
-            scale, amplitudes = _scale(score, variance, power)
-            components += [
-                _Sparse(gap, variance, (a * scale) ** 2, share) for share in NONZERO_SHARES for a in amplitudes
-            ]
-    fit = np.array([part.log_fit for part in components])
-    chance = np.exp(fit - fit.max())
-    chance /= chance.sum()
-    counts = rng.multinomial(n_draws, chance)
-    return np.concatenate([part.draw(k, rng) for part, k in zip(components, counts, strict=True) if k])
-
-
-def _scale(score: Float64s, variance: Float64s, power: float) -> tuple[Float64s, Float64s]:
-    """Return the relative size of gaps at each score, and the amplitudes to mix."""
-    scale = np.maximum(score * (1 - score), 1e-6) ** power
-    return scale, np.asarray(PRIOR_AMPLITUDES * np.sqrt(np.mean(variance) / np.mean(scale**2)))
-
-
-class _Dense:
-    """Prior of jointly normal gaps with a given covariance."""
-
-    def __init__(self, gap: Float64s, variance: Float64s, prior: Float64s) -> None:
-        root = np.linalg.cholesky(prior + np.diag(variance))
-        half = np.linalg.solve(root, gap)
-        self.log_fit = float(np.log(WEIGHT_OF_SMOOTH_PRIORS) - half @ half / 2 - np.log(np.diag(root)).sum())
-        self.prior, self.root, self.half = prior, root, half
-
-    def draw(self, n: int, rng: np.random.Generator) -> Float64s:
-        pulled = np.linalg.solve(self.root, self.prior)
-        mean, covariance = pulled.T @ self.half, self.prior - pulled.T @ pulled
-        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-        noise = rng.standard_normal((n, len(mean))) * np.sqrt(np.maximum(values, 0))
-        return np.asarray(mean + noise @ vectors.T)
-
-
-class _Sparse:
-    """Prior of independent gaps, each of them zero, normal or, rarely, of any size."""
-
-    def __init__(self, gap: Float64s, variance: Float64s, prior: Float64s, share: float) -> None:
-        wide = np.full(len(gap), OUTLYING_GAP**2)
-        self.kept, fit = [], []
-        for weight, slab in (
-            (1 - share, np.zeros(len(gap))),
-            (share * (1 - OUTLYING_SHARE), prior),
-            (share * OUTLYING_SHARE, wide),
-        ):
-            total = variance + slab
-            with np.errstate(divide="ignore"):
-                fit.append(np.log(weight) - (gap**2 / total + np.log(total)) / 2)
-            kept = slab / total
-            self.kept.append((kept * gap, np.sqrt(kept * variance)))
-        either = np.logaddexp.reduce(fit)
-        self.log_fit = float(either.sum())
-        self.chance = np.exp(np.array(fit) - either)
-
-    def draw(self, n: int, rng: np.random.Generator) -> Float64s:
-        nothing, normal, _ = self.chance
-        which = rng.random((n, len(nothing)))
-        zero, wide = which < nothing, which >= nothing + normal
-        empty = np.flatnonzero(zero.all(axis=1))  # a shape needs at least one nonzero gap
-        chance = 1 - nothing + 1e-300
-        zero[empty, rng.choice(len(chance), len(empty), p=chance / chance.sum())] = False
-        (mean, deviation), (wide_mean, wide_deviation) = self.kept[1:]
-        mean, deviation = np.where(wide, wide_mean, mean), np.where(wide, wide_deviation, deviation)
-        return np.asarray(~zero * (mean + deviation * rng.standard_normal(zero.shape)))

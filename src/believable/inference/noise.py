@@ -9,21 +9,25 @@ from dataclasses import replace
 
 import numpy as np
 
+from believable import _kernels
 from believable._types import Float64s, Ints
-from believable.inference.cells import ABSENT_SHARE, Cells
+from believable.inference.cells import ABSENT_SHARE, Cells, pooled_rate
 from believable.inference.clusters import clustering, drawn_counts, residuals_by_unit, unit_of_rows, weights_by_unit
 from believable.inference.inversion import NARROWEST_SHAPE_BANDWIDTH, Noise
+from believable.inference.null import cells_of_classes
 from believable.inference.question import Question
 from believable.predictions import Predictions
 
 MAX_POINTS_DRAWN_ANEW = 60  # with more points, noise is drawn once and scaled for every candidate
+MOST_LABELS_PER_ROW = 1e4  # a soft label is worth no more labels than this
+LABELS_TO_DRAW, FEWEST_LABEL_DRAWS = 2_000_000, 100  # to see how the classes of one row depend on each other
 BOUNDS_OF_WIDENING = (0.7, 4.0)  # limits of the factor by which dependence between bins changes the spread
 
 
 def noise_of_pairs(cells: Cells, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, Noise]:
     """Return the noise of independent pairs: a random number of pairs in each cell, and random outcomes."""
     calibrated = cells.draw(cells.conf, rng, n_draws)  # drawn as in the noise floor, so that the two agree
-    times = cells.times(rng, n_draws)
+    times, cells = cells.times(rng, n_draws), cells.as_observed()
     if cells.are_bins or len(cells) <= MAX_POINTS_DRAWN_ANEW:
 
         def drawn(rate: Float64s | None, again: np.random.Generator) -> tuple[Float64s, Float64s | None]:
@@ -59,6 +63,23 @@ def _variance_of_gaps(cells: Cells) -> Float64s:
     return np.asarray(np.maximum(np.maximum(seen, calibrated), 1e-6) / cells.size)
 
 
+def with_soft_labels(rows: Predictions, cells: Cells) -> Cells:
+    """Return cells of as many pairs as soft labels are worth: the mean of five labels varies like a fifth of one.
+
+    The variance of labels is that of differences between neighbours in the order of scores; if each label were drawn
+    as 0 or 1, it would be larger by the mean of y (1 - y).
+    """
+    if not np.issubdtype(rows.labels.dtype, np.floating):
+        return cells
+    pairs = rows.all_pairs(cells.statistic.view)
+    order = np.lexsort((pairs.score, np.zeros(len(pairs.score)) if pairs.stratum is None else pairs.stratum))
+    outcome = pairs.outcome.astype(np.float64)
+    residual = (outcome - pairs.score)[order]
+    seen = float(np.mean(np.diff(residual) ** 2)) / 2 if len(residual) > 1 else 0.0
+    drawn = seen + float(np.mean(outcome * (1 - outcome)))
+    return replace(cells, size=cells.size * min(drawn / max(seen, 1e-300), MOST_LABELS_PER_ROW))
+
+
 def noise_of_points(
     rows: Predictions, cells: Cells, cluster: Ints | None, n_draws: int, rng: np.random.Generator
 ) -> tuple[Float64s, Noise]:
@@ -88,6 +109,8 @@ def bins_of_units(
     themselves would not do: in bins with almost no events, it would remove some.
     """
     fewer = replace(cells, size=cells.size / clustering(rows, cells, cluster))
+    if rows.kind == "multiclass" and cluster is None:
+        return cells, _widened_by_exclusion(question, rows, cells, n_draws, rng)
     unit, n_units = unit_of_rows(cluster, len(rows), rng)
     weight, residuals = weights_by_unit(rows, cells, unit, n_units), residuals_by_unit(rows, cells, unit, n_units)
     counts = drawn_counts(n_units, n_draws, rng)
@@ -97,6 +120,34 @@ def bins_of_units(
     apart = question.replicates(cells.with_outcomes(*fewer.draw_anew(rate, rng, cells.times(rng, n_draws))))
     widened = float(np.std(whole)) / max(float(np.std(apart)), 1e-300) if np.std(apart) > 0 else 1.0
     return fewer, float(np.clip(widened, *BOUNDS_OF_WIDENING))
+
+
+def _widened_by_exclusion(
+    question: Question, rows: Predictions, cells: Cells, n_draws: int, rng: np.random.Generator
+) -> float:
+    """Return the ratio of the spread of the error when labels of rows are drawn to that when bins are drawn alone."""
+    n_draws = int(np.clip(LABELS_TO_DRAW // len(rows), FEWEST_LABEL_DRAWS, n_draws))
+    cell, scores = cells_of_classes(rows, cells), rows.scores
+    weight = None if rows.weights is None else rows.weights.astype(np.float64, copy=False)
+    # Scores are moved towards what cells of similar scores show; the last entry is for classes outside the view.
+    typical, conf = np.append(pooled_rate(cells), 0.5), np.append(cells.conf, 0.5)
+    raised = np.where(typical > conf, (1 - typical) / np.maximum(1 - conf, 1e-12), 1.0)
+    lowered = np.where(typical < conf, typical / np.maximum(conf, 1e-12), 1.0)
+    moments, drawn = np.zeros((2, len(cells) + 1)), np.zeros((n_draws, len(cells)))
+    for here in _kernels.row_blocks(*scores.shape):
+        chance = lowered[cell[here]] * (1 - raised[cell[here]] * (1 - scores[here].astype(np.float64, copy=False)))
+        chance /= chance.sum(axis=1, keepdims=True)
+        each = np.ones(len(chance)) if weight is None else weight[here]
+        for power, sums in enumerate(moments, start=1):
+            sums += np.bincount(cell[here].ravel() + 1, (each[:, None] * chance**power).ravel(), len(sums))
+        own_weight = None if weight is None else each
+        reached, uniform = np.cumsum(chance, axis=1), rng.random((n_draws, len(chance)))
+        drawn += _kernels.redrawn_labels(uniform, reached, cell[here], own_weight, len(cells))
+    rate, square = moments[:, 1:] / cells.w
+    alone = replace(cells, spread=square - rate**2)
+    apart = question.replicates(cells.with_outcomes(alone.draw(np.clip(rate, 0, 1), rng, n_draws)))
+    whole = question.replicates(cells.with_outcomes(drawn))
+    return float(np.clip(np.std(whole) / max(float(np.std(apart)), 1e-300), *BOUNDS_OF_WIDENING))
 
 
 # --- p-value of an error with clusters of rows ------------------------------------------------------------------------

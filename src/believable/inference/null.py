@@ -106,7 +106,7 @@ class LabelDraws:
 
 def drawn_outcomes(source: Predictions, cells: Cells, n_draws: int, rng: np.random.Generator) -> Float64s:
     """Draw labels of rows with several dependent pairs, and return the weighted outcomes of each cell."""
-    cell = _cells_of_classes(source, cells)
+    cell = cells_of_classes(source, cells)
     sums = np.empty((n_draws, len(cells)))
     per_draw = cell.size if source.kind == "multilabel" else len(source)
     step = max(1, UNIFORMS_AT_ONCE // per_draw)
@@ -128,7 +128,7 @@ def drawn_outcomes(source: Predictions, cells: Cells, n_draws: int, rng: np.rand
     return sums
 
 
-def _cells_of_classes(source: Predictions, cells: Cells) -> Array:
+def cells_of_classes(source: Predictions, cells: Cells) -> Array:
     """Return the cell of every entry of the matrix, as an (n, K) array; -1 for entries outside the view."""
     view, scores = cells.statistic.view, source.scores
     cell = np.full(scores.shape, -1, np.int32)
