@@ -1,6 +1,7 @@
 """Bins made of another column than the scores, against a literal loop."""
 
 from fractions import Fraction
+from itertools import pairwise
 from math import fsum
 
 import numpy as np
@@ -75,7 +76,7 @@ def test_definition(n_bins, strategy, weights):
     assert y.tolist() == pytest.approx([acc for _, _, acc, _ in found], rel=1e-12)
     assert n.tolist() == [rows for rows, *_ in found]
     table = reliability_table(P, Y, **asked)
-    assert table.edges.tolist() == [pytest.approx(pair) for pair in zip(edges[:-1], edges[1:], strict=True)]
+    assert table.edges.tolist() == [pytest.approx(pair) for pair in pairwise(edges)]
     assert table.n[table.n > 0].tolist() == n.tolist()
     assert "column" in str(table)
 
@@ -155,7 +156,7 @@ def test_other_refusals():
     for statistic in (BinStats.of(data), Summary.of(data)):
         with pytest.raises(UndefinedError, match="bin_by needs the predictions: a statistic has its own bins"):
             expected_calibration_error(statistic, bin_by=AGE)
-    with pytest.raises(InputError, match="edges must cover all values of bin_by, got .* at row"):
+    with pytest.raises(InputError, match=r"edges must cover all values of bin_by, got .* at row"):
         reliability_table(P, Y, bin_by=AGE, edges=[30, 100])
     with pytest.raises(InputError, match="edges must be at least two numbers that increase"):
         reliability_table(P, Y, bin_by=AGE, edges=[18, 18, 90])

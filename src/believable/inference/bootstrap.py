@@ -134,7 +134,8 @@ class MeanUnits:
 
 def units_of(question: Question, unit: Ints, n_units: int) -> SumUnits | MeanUnits:
     """Return what the metric sums over rows, for every unit."""
-    assert question.row is not None and question.rows is not None
+    assert question.row is not None
+    assert question.rows is not None
     if question.row.needs == "rows":
         return MeanUnits(question, unit, n_units)
     return SumUnits(question.rows, unit, n_units)

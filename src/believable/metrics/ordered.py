@@ -19,7 +19,6 @@ from believable.metrics._sums import RowScores, mean_of_rows
 from believable.metrics.table import metric
 from believable.stats.source import Source, rows_in, source_of
 
-
 Term = Callable[[Float64s, Float64s, Array], Float64s]  # below, above, label is below -> the score of each row
 
 

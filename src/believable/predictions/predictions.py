@@ -162,6 +162,7 @@ class Predictions:
         """
         from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label, one_hot = meaning
         index = _check.same_index(predictions=predictions, actuals=actuals, sample_weight=sample_weight)
+        _check.same_columns(predictions, actuals)
         object.__setattr__(self, "given_index", index)
         scores = _check.numeric(predictions, "predictions")
         actuals = _check.labels_as_array(actuals)
