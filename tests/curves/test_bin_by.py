@@ -18,7 +18,8 @@ from believable import (
     noise_floor,
     reliability_table,
 )
-from believable.errors import InputError, UndefinedError
+from believable.binning import ColumnBins
+from believable.errors import InputError, MergeError, UndefinedError
 
 RNG = np.random.default_rng(11)
 N = 400
@@ -162,6 +163,16 @@ def test_other_refusals():
         reliability_table(P, Y, bin_by=AGE, edges=[18, 18, 90])
     with pytest.raises(InputError, match="takes n_bins, strategy and norm, not bin_by"):
         expected_calibration_error(P, Y, bin_by=AGE, convention="torchmetrics")
+
+
+def test_bins_of_columns_are_not_merged():
+    """They are numbered, so bins of two columns (or of two ranges) would look the same."""
+    data = Predictions(P, Y)
+    young, old = (
+        BinStats.by_column(data, data.view(), ColumnBins.of(each, 10, "uniform", None, None)) for each in (AGE, 2 * AGE)
+    )
+    with pytest.raises(MergeError, match="bins of another column are numbered"):
+        young + old
 
 
 def test_the_index_must_match():

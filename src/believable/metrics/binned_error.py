@@ -23,7 +23,7 @@ def binned_error(stats: BinStats, norm: Norm = 1) -> float:
 
 def power_mean(w: Float64s, wp: Float64s, wy: Float64s, norm: Norm) -> Array:
     """Return the error in bins of these weights, weighted scores and weighted outcomes, along the last axis."""
-    power = None if norm == "max" else check_norm(norm)
+    power = None if isinstance(norm, str) and norm == "max" else check_norm(norm)
     if power == 1:
         return np.asarray(np.abs(wy - wp).sum(axis=-1) / w.sum(axis=-1))
     gap = np.abs((wy - wp) / w)
