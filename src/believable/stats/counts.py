@@ -345,6 +345,7 @@ def check_columns(columns: Mapping[str, Array]) -> None:
 def check_scores(columns: Mapping[str, Array], lower: Array, upper: Array) -> None:
     """Raise an error if a mean score lies outside its bin, except for rounding: then another rule made the bins."""
     mean = columns["wp"] / columns["w"]
+    lower, upper = lower.astype(np.float64), upper.astype(np.float64)  # float32 would round 1 + 1e-9 to 1
     outside = (mean < lower * (1 - 1e-9)) | (mean > upper * (1 + 1e-9))
     if outside.any():
         i = int(np.argmax(outside))
