@@ -17,6 +17,7 @@ from believable import (
     interval,
     noise_floor,
     reliability_table,
+    subgroups,
 )
 from believable.binning import ColumnBins
 from believable.errors import InputError, MergeError, UndefinedError
@@ -163,6 +164,12 @@ def test_other_refusals():
         reliability_table(P, Y, bin_by=AGE, edges=[18, 18, 90])
     with pytest.raises(InputError, match="takes n_bins, strategy and norm, not bin_by"):
         expected_calibration_error(P, Y, bin_by=AGE, convention="torchmetrics")
+
+
+def test_subgroups_have_other_rows():
+    """The error names the option, not a shape that nobody passed."""
+    with pytest.raises(InputError, match="bin_by has a number for every row, but each subgroup has only some of them"):
+        subgroups(P, Y, by=np.arange(N) % 2, metric="ece", options={"bin_by": AGE})
 
 
 def test_bins_of_columns_are_not_merged():
