@@ -241,7 +241,7 @@ def subgroups(
             for column, names in columns.items()
             for name, rows in _by_size(names)
         ]
-    if options is not None and options.get("bin_by") is not None:
+    if isinstance(options, Mapping) and options.get("bin_by") is not None:
         raise InputError(
             "{argument} has a number for every row, but each subgroup has only some of them: leave it out",
             argument="bin_by",
