@@ -356,6 +356,27 @@ def refuse_other_index(index: Any, other: Any, name: str, other_name: str) -> No
             )
 
 
+def same_columns(predictions: Any, actuals: Any) -> None:
+    """Raise if two data frames have the same columns in different orders, because columns pair by position."""
+    columns, others = (_columns_of(each) for each in (predictions, actuals))
+    if columns != others and len(set(columns)) == len(columns) == len(others) and set(columns) == set(others):
+        place = next(i for i, (one, other) in enumerate(zip(columns, others, strict=True)) if one != other)
+        raise InputError(
+            "the columns of {predictions} and {argument} are in different orders: column {place} is {needed!r} in one "
+            "and {got!r} in the other; reorder one of them, such as {argument}[list({predictions}.columns)]",
+            argument="actuals",
+            place=place,
+            needed=columns[place],
+            got=others[place],
+        )
+
+
+def _columns_of(values: Any) -> list[Any]:
+    """Return the names of a data frame's columns; nothing for anything else."""
+    is_frame = type(values).__module__.partition(".")[0] in ("pandas", "polars")
+    return list(getattr(values, "columns", ())) if is_frame else []
+
+
 # --- labels -----------------------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """Bins made of another column than the scores, against a literal loop."""
 
 from fractions import Fraction
+from itertools import pairwise
 from math import fsum
 
 import numpy as np
@@ -16,8 +17,10 @@ from believable import (
     interval,
     noise_floor,
     reliability_table,
+    subgroups,
 )
-from believable.errors import InputError, UndefinedError
+from believable.binning import ColumnBins
+from believable.errors import InputError, MergeError, UndefinedError
 
 RNG = np.random.default_rng(11)
 N = 400
@@ -75,7 +78,7 @@ def test_definition(n_bins, strategy, weights):
     assert y.tolist() == pytest.approx([acc for _, _, acc, _ in found], rel=1e-12)
     assert n.tolist() == [rows for rows, *_ in found]
     table = reliability_table(P, Y, **asked)
-    assert table.edges.tolist() == [pytest.approx(pair) for pair in zip(edges[:-1], edges[1:], strict=True)]
+    assert table.edges.tolist() == [pytest.approx(pair) for pair in pairwise(edges)]
     assert table.n[table.n > 0].tolist() == n.tolist()
     assert "column" in str(table)
 
@@ -155,12 +158,28 @@ def test_other_refusals():
     for statistic in (BinStats.of(data), Summary.of(data)):
         with pytest.raises(UndefinedError, match="bin_by needs the predictions: a statistic has its own bins"):
             expected_calibration_error(statistic, bin_by=AGE)
-    with pytest.raises(InputError, match="edges must cover all values of bin_by, got .* at row"):
+    with pytest.raises(InputError, match=r"edges must cover all values of bin_by, got .* at row"):
         reliability_table(P, Y, bin_by=AGE, edges=[30, 100])
     with pytest.raises(InputError, match="edges must be at least two numbers that increase"):
         reliability_table(P, Y, bin_by=AGE, edges=[18, 18, 90])
     with pytest.raises(InputError, match="takes n_bins, strategy and norm, not bin_by"):
         expected_calibration_error(P, Y, bin_by=AGE, convention="torchmetrics")
+
+
+def test_subgroups_have_other_rows():
+    """The error names the option, not a shape that nobody passed."""
+    with pytest.raises(InputError, match="bin_by has a number for every row, but each subgroup has only some of them"):
+        subgroups(P, Y, by=np.arange(N) % 2, metric="ece", options={"bin_by": AGE})
+
+
+def test_bins_of_columns_are_not_merged():
+    """They are numbered, so bins of two columns (or of two ranges) would look the same."""
+    data = Predictions(P, Y)
+    young, old = (
+        BinStats.by_column(data, data.view(), ColumnBins.of(each, 10, "uniform", None, None)) for each in (AGE, 2 * AGE)
+    )
+    with pytest.raises(MergeError, match="bins of another column are numbered"):
+        young + old
 
 
 def test_the_index_must_match():

@@ -126,5 +126,5 @@ def test_refusals():
         safe_hosmer_lemeshow([0.2], [1])
     with pytest.raises(InputError, match="share must lie strictly between 0 and 1, got 1"):
         safe_hosmer_lemeshow(p, y, share=1)
-    with pytest.raises(InputError, match="n_splits must be an integer of? ?at least 1|n_splits must be an integer"):
+    with pytest.raises(InputError, match="n_splits must be an integer"):
         safe_hosmer_lemeshow(p, y, n_splits=0)

@@ -112,3 +112,17 @@ def test_replicates():
     assert found.tolist() == pytest.approx(each, rel=1e-9)
     shown = interval("slope", P, Y, options={"fix_intercept": True}, random_state=0)
     assert shown.low < shown.value == slope(P, Y).slope.value < shown.high
+
+
+@pytest.mark.parametrize("clusters", [None, np.arange(400) // 2], ids=["rows", "clusters"])
+def test_interval_is_of_the_same_slope(clusters):
+    """With the intercept free, the slope of these shifted scores is much larger, and so is its interval."""
+    rng = np.random.default_rng(0)
+    logit = rng.normal(-2, 0.7, 400)
+    p, y = 1 / (1 + np.exp(-logit)), rng.random(400) < 1 / (1 + np.exp(-(1.5 + logit)))
+    held = calibration_slope_intercept(p, y, fix_intercept=True).slope
+    found = interval("slope", p, y, options={"fix_intercept": True}, clusters=clusters, n_resamples=100, random_state=0)
+    assert (found.value, found.estimate) == pytest.approx((held.value, held.value))
+    few_draws = 0.3 * (held.high - held.low)
+    assert (found.low, found.high) == pytest.approx((held.low, held.high), abs=few_draws)
+    assert found.high < calibration_slope_intercept(p, y).slope.low

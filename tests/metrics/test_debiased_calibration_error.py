@@ -117,9 +117,9 @@ def test_what_is_left_of_the_bias():
 
 def test_no_other_norm():
     """Other powers have no established correction, and a result of absolute gaps has no square."""
-    for norm in (3, 1.5, "max", "1", True, None, 0):
+    for norm in (3, 1.5, "max", "1", True, None, 0, np.array([1, 2]), [2]):
         with pytest.raises(
-            InputError, match="norm must be 1 or 2, got .*: no other norm has an established correction"
+            InputError, match=r"norm must be 1 or 2, got .*: no other norm has an established correction"
         ):
             debiased_calibration_error([0.2, 0.8], [0, 1], norm=norm)
     with pytest.raises(UndefinedError, match="read `signed`"):

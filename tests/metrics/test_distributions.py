@@ -3,6 +3,7 @@
 from math import fsum, inf, log
 
 import numpy as np
+import pandas
 import pytest
 
 import believable
@@ -176,6 +177,19 @@ def test_bad_rows(options, labels, said):
     """Every row is checked, and the sentence says which one is wrong and what to do."""
     with pytest.raises(InputError, match=said):
         Predictions(P, labels, **options)
+
+
+@pytest.mark.parametrize("options", [{"one_hot": True}, {"soft_labels": True}, {"multilabel": True}])
+def test_columns_in_another_order_are_refused(options):
+    """Columns pair by position, so data frames with the same names in different orders would give a wrong number."""
+    frame = pandas.DataFrame(P, columns=list("abcd"))
+    hot = pandas.DataFrame(np.eye(K, dtype=int)[LABELS], columns=list("abcd"))
+    for same in (hot, hot.set_axis(list("wxyz"), axis=1), hot.to_numpy()):
+        assert brier_score(Predictions(frame, same, **options)) == brier_score(
+            Predictions(P, hot.to_numpy(), **options)
+        )
+    with pytest.raises(InputError, match="columns of predictions and actuals are in different orders: column 0 is 'a'"):
+        Predictions(frame, hot[list("cabd")], **options)
 
 
 def test_one_score_per_row_is_not_one_hot():

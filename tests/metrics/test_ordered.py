@@ -102,6 +102,31 @@ def test_inference():
     y = (rng.random(300)[:, None] > np.cumsum(p, axis=1)).sum(axis=1)
     found = interval("rps", p, y, random_state=0, n_resamples=200)
     assert found.low < found.value == ranked_probability_score(p, y) < found.high
+    assert found.method == "bca"
     assert noise_floor("ordlog", p, y, random_state=0, n_resamples=100).p_value > 0.05
     other = rng.dirichlet(np.ones(3), 300)
     assert compare(p, other, y, metric="rps", random_state=0, n_resamples=200).high < 0
+
+
+@pytest.mark.parametrize("clusters", [None, np.arange(600) // 2], ids=["rows", "clusters"])
+@pytest.mark.parametrize("weights", [None, np.arange(600) % 4 + 0.5], ids=["equal", "weighted"])
+def test_the_interval_is_that_of_a_mean_over_rows(weights, clusters):
+    """Its half width is about 1.96 standard errors of the weighted mean of the literal scores of rows or clusters."""
+    rng = np.random.default_rng(2)
+    p = rng.dirichlet(np.ones(4), 600)
+    y = (rng.random(600)[:, None] > np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
+    term = ((np.cumsum(p, axis=1)[:, :-1] - (y[:, None] <= np.arange(3))) ** 2).mean(axis=1)
+    w = np.ones(600) if weights is None else weights
+    off = w * (term - np.average(term, weights=w)) / w.sum()
+    error = np.sqrt(np.sum((off if clusters is None else np.bincount(clusters, off)) ** 2))
+    found = interval("rps", p, y, sample_weight=weights, clusters=clusters, n_resamples=1000, random_state=0)
+    assert (found.high - found.low) / 2 == pytest.approx(1.96 * error, rel=0.1)  # 1,000 draws
+
+
+def test_a_resample_with_an_impossible_row_is_infinite():
+    """One row in 400 has an infinite loss, so the value and the upper ends are infinite, never NaN."""
+    p, y = np.tile([0.6, 0.3, 0.1], (400, 1)), np.zeros(400, int)
+    p[0], y[0] = [1, 0, 0], 2
+    found = interval("ordlog", p, y, random_state=0)
+    assert found.value == found.high == inf
+    assert found.low > 0

@@ -47,7 +47,7 @@ def test_cells_and_bad_norms():
     for norm in (1, 2, "max"):
         expected = sweep_calibration_error([0.1, 0.2, 0.8, 0.9], [0, 1, 0, 1], norm=norm)
         assert sweep_calibration_error(cells_of, norm=norm) == close(expected)
-    for norm in (0.5, "2", True):
+    for norm in (0.5, "2", True, np.array([1, 2])):
         with pytest.raises(InputError, match="norm must be a number"):
             sweep_calibration_error(cells_of, norm=norm)
 

@@ -115,14 +115,40 @@ class SumUnits:
         return np.array(found)
 
 
+class MeanUnits:
+    """The weights and weighted scores of the rows of every unit, for a metric that is a mean over rows."""
+
+    def __init__(self, question: Question, unit: Ints, n_units: int) -> None:
+        assert question.row is not None
+        scores = question.row.counts(question.source)
+        infinite = np.isinf(scores.values)
+        weight = np.ones(len(unit)) if scores.weights is None else scores.weights
+        self.w = np.bincount(unit, weight, n_units)
+        self.total = np.bincount(unit, weight * np.where(infinite, 0, scores.values), n_units)
+        self.infinite = np.bincount(unit, infinite, n_units)
+
+    def values(self, question: Question, counts: Float64s) -> Float64s:
+        """Return the mean for each row of counts, which say how often each unit is taken."""
+        return np.where(counts @ self.infinite > 0, np.inf, (counts @ self.total) / (counts @ self.w))
+
+
+def units_of(question: Question, unit: Ints, n_units: int) -> SumUnits | MeanUnits:
+    """Return what the metric sums over rows, for every unit."""
+    assert question.row is not None
+    assert question.rows is not None
+    if question.row.needs == "rows":
+        return MeanUnits(question, unit, n_units)
+    return SumUnits(question.rows, unit, n_units)
+
+
 def sums_interval(
     question: Question, cluster: Ints | None, level: float, n_draws: int, accelerated: bool, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return the interval of a metric of `ScoreSums`."""
+    """Return the interval of a metric of sums over rows."""
     rows = question.rows
     assert rows is not None
     unit, n_units = unit_of_rows(cluster, len(rows), rng)
-    units = SumUnits(rows, unit, n_units)
+    units = units_of(question, unit, n_units)
     replicates = defined(units.values(question, drawn_counts(n_units, n_draws, rng)))
     if not accelerated:
         return percentile_ends(replicates, level)

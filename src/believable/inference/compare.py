@@ -189,7 +189,7 @@ def _paired_differences(
     if a.is_of_sums:
         unit, n_units = unit_of_rows(cluster, n, rng)
         counts = drawn_counts(n_units, n_draws, rng)
-        values = [bootstrap.SumUnits(rows, unit, n_units).values(each, counts) for each, rows in both]
+        values = [bootstrap.units_of(each, unit, n_units).values(each, counts) for each, _ in both]
     else:
         drawn = (bootstrap.row_draws(n, cluster, rng) for _ in range(n_draws))
         pairs = [[bootstrap.one_value(each, rows.take(taken)) for each, rows in both] for taken in drawn]

@@ -98,7 +98,7 @@ class Question:
     @property
     def is_of_sums(self) -> bool:
         """Whether the metric with these options is computed from sums over rows."""
-        return self.row is not None and self.row.needs == "sums" and self.row.is_halved(self.options)
+        return self.row is not None and self.row.needs in ("sums", "rows") and self.row.is_halved(self.options)
 
     def counted(self) -> BinStats | PointStats | None:
         """Return the statistic behind the metric if it can be resampled in place of rows; it is counted only once."""

@@ -69,10 +69,10 @@ def safe_hosmer_lemeshow(
     other part; q is constant between scores, and p where the regression is 0 or 1. The result is the mean over several
     splits.
 
-    If the scores are calibrated, its expectation is 1 in samples of any size, whatever the scores. So it exceeds 20 in
-    at most one sample of 20, and min(1, 1/e) is a p-value. The e-values of several data sets, or of batches that arrive
-    over time, may be multiplied, and it is legitimate to stop at any time. The price is power: in one sample of fixed
-    size, `hosmer_lemeshow` detects smaller errors. No bins have to be chosen.
+    If the scores are calibrated, its expectation is at most 1 in samples of any size, whatever the scores. So it
+    exceeds 20 in at most one sample of 20, and min(1, 1/e) is a p-value. The e-values of several data sets, or of
+    batches that arrive over time, may be multiplied, and it is legitimate to stop at any time. The price is power: in
+    one sample of fixed size, `hosmer_lemeshow` detects smaller errors. No bins have to be chosen.
 
     From `CellStats`, all rows of a cell count at the cell's mean score.
 

@@ -241,6 +241,11 @@ def subgroups(
             for column, names in columns.items()
             for name, rows in _by_size(names)
         ]
+    if isinstance(options, Mapping) and options.get("bin_by") is not None:
+        raise InputError(
+            "{argument} has a number for every row, but each subgroup has only some of them: leave it out",
+            argument="bin_by",
+        )
     chosen: dict[str, Any] = {"options": options, "level": level, "n_resamples": n_resamples, "random_state": rng}
     overall = interval(metric, source, clusters=cluster, **chosen)
     # Enough draws for the smallest possible p-value, times the number of subgroups, to stay below the rate.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
+import numpy as np
+
+from believable._types import Float64s
 from believable.errors import UndefinedError
 from believable.predictions import Predictions, as_predictions
 from believable.stats import ScoreSums
@@ -39,3 +42,15 @@ def lone_matrix(predictions: Any, actuals: Any, sample_weight: Any) -> Predictio
         return None
     checked = as_predictions(predictions, actuals, sample_weight)
     return checked if checked.kind == "multiclass" and not checked.has_distributions else None
+
+
+class RowScores(NamedTuple):
+    """The score of each row, and the weights of the rows."""
+
+    values: Float64s
+    weights: Float64s | None
+
+
+def mean_of_rows(scores: RowScores) -> float:
+    """Return the weighted mean: the `says` half of a metric that needs rows."""
+    return float(np.average(scores.values, weights=scores.weights))

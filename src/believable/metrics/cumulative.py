@@ -144,10 +144,10 @@ def kuiper_calibration_error(
     In [0, 1], 0 is best; also called the range of the empirical cumulative calibration error, ECCE-R. A perfectly
     calibrated model would show about 1.60 sqrt(mean p (1 - p) / n).
 
-    As a measure for decisions it is called the cutoff calibration error, and `cutoff_calibration_error` is another name
-    of this function. Suppose that acting on a row gains y - t, so that acting is worth it above a probability of t.
-    Acting on all rows with a score of at least t then gains at most this error less per row than acting above any other
-    cutoff: whoever trusts the scores loses no more than this by not moving the cutoff.
+    For decisions it is known as the cutoff calibration error, and `cutoff_calibration_error` is another name of this
+    function. Suppose that acting on a row gains y - t, so that acting is worth it if the probability is above t.
+    Whoever trusts the scores acts on those of at least t. With the best cutoff in hindsight they would have gained
+    more, but by no more than this error per row, whatever t is.
 
     If the notion keeps classes or ranks apart (classwise, top_label, classwise_top_r, top_r), the result is their
     weighted mean. From `CellStats`, all rows of a cell count at the cell's mean score.

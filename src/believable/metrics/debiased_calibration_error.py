@@ -168,7 +168,7 @@ def debiased_calibration_error(
     0.4657
     """
     _check.choice(variance, get_args(Variance), "variance")
-    if isinstance(norm, (bool, str)) or norm not in (1, 2):
+    if isinstance(norm, bool) or not np.isscalar(norm) or norm not in (1, 2):
         raise InputError(
             "{argument} must be 1 or 2, got {got!r}: no other norm has an established correction; use "
             "sweep_calibration_error, or the interval of expected_calibration_error, for any norm",

@@ -7,27 +7,23 @@ class far from the observed one costs more than probability on its neighbour.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from believable import _kernels
-from believable._types import Float64s
+from believable._types import Array, Float64s
 from believable.errors import InputError, UndefinedError
+from believable.metrics._sums import RowScores, mean_of_rows
 from believable.metrics.table import metric
 from believable.stats.source import Source, rows_in, source_of
 
-
-class _Thresholds(NamedTuple):
-    """Weighted sums over rows and thresholds: of squared probabilities on the wrong side, and of log losses."""
-
-    squares: float
-    losses: float
-    w: float
-    n_thresholds: int
+Term = Callable[[Float64s, Float64s, Array], Float64s]  # below, above, label is below -> the score of each row
 
 
-def _thresholds(source: Source) -> _Thresholds:
+def _score_rows(source: Source, term: Term) -> RowScores:
+    """Return the score of each row, from the probabilities below and above the thresholds."""
     rows = rows_in(source)
     if rows is None:
         raise UndefinedError(
@@ -39,17 +35,11 @@ def _thresholds(source: Source) -> _Thresholds:
             "negative_log_likelihood",
             argument="predictions",
         )
-    squares = losses = w = 0.0
+    labels, values = rows.labels, np.empty(len(rows))
     for block in _kernels.row_blocks(*rows.scores.shape):
-        weight = np.ones(len(rows.labels[block])) if rows.weights is None else rows.weights[block]
         below, above = _sides(rows.scores[block].astype(np.float64))
-        is_below = rows.labels[block, None] <= np.arange(rows.n_classes - 1)
-        with np.errstate(divide="ignore"):
-            of_row = -np.log(np.where(is_below, below, above)).sum(axis=1)
-        squares += float((weight * ((below - is_below) ** 2).sum(axis=1)).sum())
-        losses += float((weight * of_row).sum())
-        w += float(weight.sum(dtype=np.float64))
-    return _Thresholds(squares, losses, w, rows.n_classes - 1)
+        values[block] = term(below, above, labels[block, None] <= np.arange(rows.n_classes - 1))
+    return RowScores(values, rows.weights)
 
 
 def _sides(p: Float64s) -> tuple[Float64s, Float64s]:
@@ -64,14 +54,14 @@ def _sides(p: Float64s) -> tuple[Float64s, Float64s]:
 # --- ranked probability score -----------------------------------------------------------------------------------------
 
 
-def _mean_square(sums: _Thresholds) -> float:
-    return sums.squares / sums.n_thresholds / sums.w
+def _squares(source: Source) -> RowScores:
+    return _score_rows(source, lambda below, above, is_below: ((below - is_below) ** 2).mean(axis=1))
 
 
 @metric(
     alias="rps",
-    counts=_thresholds,
-    says=_mean_square,
+    counts=_squares,
+    says=mean_of_rows,
     needs="rows",
     kinds=("multiclass",),
     ordered=True,
@@ -101,20 +91,24 @@ def ranked_probability_score(predictions: Any, actuals: Any = None, *, sample_we
     >>> round(near, 12), round(far, 12)
     (0.145, 0.445)
     """
-    return _mean_square(_thresholds(source_of(predictions, actuals, sample_weight)))
+    return mean_of_rows(_squares(source_of(predictions, actuals, sample_weight)))
 
 
 # --- ordinal log score ------------------------------------------------------------------------------------------------
 
 
-def _mean_loss(sums: _Thresholds) -> float:
-    return sums.losses / sums.w
+def _losses(source: Source) -> RowScores:
+    def losses(below: Float64s, above: Float64s, is_below: Array) -> Float64s:
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.log(np.where(is_below, below, above)).sum(axis=1))
+
+    return _score_rows(source, losses)
 
 
 @metric(
     alias="ordlog",
-    counts=_thresholds,
-    says=_mean_loss,
+    counts=_losses,
+    says=mean_of_rows,
     needs="rows",
     kinds=("multiclass",),
     high=math.inf,
@@ -143,4 +137,4 @@ def ordinal_log_score(predictions: Any, actuals: Any = None, *, sample_weight: A
     >>> round(near, 12), round(far, 12)
     (0.916290731874, 2.302585092994)
     """
-    return _mean_loss(_thresholds(source_of(predictions, actuals, sample_weight)))
+    return mean_of_rows(_losses(source_of(predictions, actuals, sample_weight)))

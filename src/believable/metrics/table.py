@@ -68,8 +68,8 @@ class Metric:
         options in its own signature. For errors, and for metrics of bins, it works along the last axis, so that the
         leading axes can be replicates.
     needs : {"sums", "bins", "cells", "rows", "pairs"}
-        The smallest input that suffices: `ScoreSums`, `BinStats`, `CellStats`, or the predictions themselves, whose
-        rows are read one by one ("rows") or compared with each other ("pairs").
+        The smallest input that suffices: `ScoreSums`, `BinStats`, `CellStats`, or the predictions themselves. "rows"
+        stands for a weighted mean of scores of rows, which `counts` returns; "pairs" compares rows with each other.
     low, high, best : float
         The range, and the value of a perfect model; `best` is None if larger is neither better nor worse. It may lie
         inside the range, as 1 does for a slope.

@@ -183,6 +183,7 @@ class Predictions:
         for name in FLAGS:
             _check.flag(getattr(meaning, name), name)
         index = _check.same_index(predictions=predictions, actuals=actuals, sample_weight=sample_weight)
+        _check.same_columns(predictions, actuals)
         object.__setattr__(self, "given_index", index)
         scores = _check.numeric(predictions, "predictions")
         actuals = _check.labels_as_array(actuals)

@@ -106,6 +106,8 @@ class BinStats(Counts):
             return f"they count different things, {self.view} and {other.view}"
         if self.edges != other.edges:
             return f"their edges differ ({_words(self.edges)}, and {_words(other.edges)})"
+        if self.strategy == "column":
+            return "bins of another column are numbered, so nothing shows that both have the same ends"
         return None
 
     def _layout(self) -> dict[str, Any]:
