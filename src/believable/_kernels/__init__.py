@@ -92,6 +92,7 @@ from believable._kernels.smoothing import (
 )
 from believable._kernels.solve import RootLook, RootSettings, find_root
 from believable._kernels.sorting import ascending, auc, by_score, sort_pairs
+from believable._kernels.student import expanded_level, jackknife_error, t_quantile
 from believable._kernels.sums import classwise_sums, n_moments, pair_sums
 from believable._kernels.temperature import (
     TemperatureFit,
@@ -152,6 +153,7 @@ __all__ = [
     "distances",
     "draw_labels",
     "edges_below",
+    "expanded_level",
     "extrema",
     "faded_around",
     "faded_before",
@@ -166,6 +168,7 @@ __all__ = [
     "fit_temperature",
     "flat_pieces",
     "frame_of",
+    "jackknife_error",
     "label_scores",
     "label_terms",
     "laplace_form",
@@ -223,6 +226,7 @@ __all__ = [
     "spline_slopes",
     "spread_rows",
     "sup_tail",
+    "t_quantile",
     "tempered",
     "tiles",
     "top_hit",

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from believable import _kernels
+from believable._kernels import expanded_level
 from believable._types import Float64s, Ints
+from believable.curves.binned import wilson_ends
 from believable.errors import UndefinedError
 from believable.inference.cells import ABSENT_SHARE
 from believable.inference.clusters import drawn_counts, has_several_pairs_per_row, unit_of_rows
@@ -20,6 +23,7 @@ from believable.stats.sums import row_terms
 
 POINTS_PER_STRATUM = 1000  # points beyond this number are merged before they are resampled
 TIED_REPLICATE = 1e-12  # relative and absolute distance within which a replicate equals the value
+MIN_CLUSTERS_TO_RESAMPLE = 40  # fewer clusters get an interval with Student's t: see benchmarks/small_samples.py
 MAX_PARTS_LEFT_OUT = 200  # parts of the rows left out in turn, for the acceleration of BCa
 
 
@@ -116,20 +120,61 @@ class SumUnits:
 
 
 def sums_interval(
-    question: Question, cluster: Ints | None, level: float, n_draws: int, accelerated: bool, rng: np.random.Generator
-) -> tuple[float, float]:
-    """Return the interval of a metric of `ScoreSums`."""
+    question: Question, cluster: Ints | None, level: float, method: str, n_draws: int, rng: np.random.Generator
+) -> tuple[float, float, str]:
+    """Return the interval of a metric of `ScoreSums`, and the method."""
     rows = question.rows
     assert rows is not None
     unit, n_units = unit_of_rows(cluster, len(rows), rng)
     units = SumUnits(rows, unit, n_units)
+    few = cluster is not None and n_units < MIN_CLUSTERS_TO_RESAMPLE
+    if method == "auto" and needs_jackknife(question, few):
+        left_out = units.values(question, 1 - np.eye(n_units)) if n_units > 1 else np.array([question.value()])
+        return jackknife_ends(question, left_out, None, level)
     replicates = defined(units.values(question, drawn_counts(n_units, n_draws, rng)))
-    if not accelerated:
-        return percentile_ends(replicates, level)
+    wider = expanded_level(level, n_units)
+    if method == "percentile":
+        return *percentile_ends(replicates, wider), "percentile"
     part = np.arange(n_units) % min(n_units, MAX_PARTS_LEFT_OUT)
     without = (part != np.arange(part.max() + 1)[:, None]).astype(np.float64)
     left_out = defined(units.values(question, without)) if len(without) > 1 else np.zeros(1)
-    return bca_ends(replicates, left_out, question.value(), level)
+    return *bca_ends(replicates, left_out, question.value(), wider), "bca"
+
+
+def needs_jackknife(question: Question, few_clusters: bool) -> bool:
+    """Return whether to use a standard error and Student's t: for few clusters, shares and skill.
+
+    Eight resampled clusters vary too little, and their skewness cannot be estimated. A share of 1 does not vary at all
+    when resampled. The skill is a ratio to the base rate, whose bootstrap is biased where events are rare.
+    """
+    assert question.row is not None
+    facts = question.row.sums
+    return few_clusters or facts.is_share or facts.is_ratio
+
+
+def jackknife_ends(
+    question: Question, left_out: Float64s, times: Float64s | None, level: float
+) -> tuple[float, float, str]:
+    """Return the interval from the values without each unit, and the method; Wilson's interval for a share."""
+    row, value = question.row, question.value()
+    assert row is not None
+    if np.isnan(left_out).any():
+        raise UndefinedError(
+            f"the interval of {row.name} needs each outcome in at least two rows (or clusters): without one of them "
+            "the metric is undefined"
+        )
+    if not np.isfinite(left_out).all():  # a certain and wrong prediction makes the log loss infinite
+        finite = left_out[np.isfinite(left_out)]
+        return float(finite.min(initial=value)), value, "jackknife"
+    error, df = _kernels.jackknife_error(left_out, times)
+    if row.sums.is_share:
+        n = float(len(left_out) if times is None else times.sum())
+        effective = 1 + value * (1 - value) / error**2 if error > 0 else n  # n itself for rows of equal weight
+        t = _kernels.t_quantile(level, max(n - 1, 1))
+        low, high = wilson_ends(np.array(value), np.array(effective), t)
+        return float(low), float(high), "wilson"
+    reach = _kernels.t_quantile(level, df)
+    return max(value - reach * error, row.low), min(value + reach * error, row.high), "jackknife"
 
 
 # --- statistics -------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 
 from believable import _check
 from believable._check import generator, renamed
+from believable._kernels import expanded_level
 from believable._types import Ints
 from believable.curves.binned import as_html
 from believable.errors import InputError
@@ -25,6 +26,7 @@ Method = Literal["auto", "inversion", "percentile", "bca"]
 METHODS = ("auto", "inversion", "percentile", "bca")
 WIDENED_BY_TIED_CLASSES = 2**0.5  # classes of one row exclude each other, which at most doubles an error's variance
 MAX_DRAWS_FOR_LEVEL = 100_000  # a high level needs more draws, but gets no more than this
+MIN_CLUSTERS = 6  # with fewer, no method covers reliably, and a note says so
 POINTS_OF_TEST, MAX_POINTS_OF_TEST = 200, 1000  # scores are merged into about this many points while a test is inverted
 
 
@@ -170,19 +172,14 @@ def interval(
                 argument="method",
             )
         found = inverted(error, cluster, level, n_resamples, rng)
-        note = found.note or _note(question)
+        note = found.note or _note(question) or _note_on_clusters(cluster)
         return Interval(found.low, found.high, level, value, found.estimate, "inversion", note)
-    own_interval = None if question.row is None else question.row.interval
-    if own_interval is not None and method == "auto":
-        if cluster is not None:
-            raise InputError(
-                "intervals of the kernel errors do not support clusters: leave {argument} out",
-                argument="clusters",
-            )
-        low, high, estimate = own_interval(question.source, level, question.options)
-        return Interval(low, high, level, value, estimate, "pairs")
+    note = _note(question) or _note_on_clusters(cluster)
+    own = None if question.row is None or method != "auto" else question.row.interval
+    if own is not None and (estimate := own(question.source, level, question.options, cluster)) is not None:
+        return Interval(estimate.low, estimate.high, level, value, estimate.value, estimate.method, note)
     low, high, how = _bootstrapped(question, cluster, level, method, n_resamples, rng)
-    return Interval(low, high, level, value, value, how, _note(question))
+    return Interval(low, high, level, value, value, how, note)
 
 
 def as_error(question: Question) -> Question | None:
@@ -252,6 +249,11 @@ def _note(question: Question) -> str:
     return "conservative: a statistic does not record which classes belong to one row"
 
 
+def _note_on_clusters(cluster: Ints | None) -> str:
+    n = MIN_CLUSTERS if cluster is None else len(np.unique(cluster))
+    return "" if n >= MIN_CLUSTERS else f"rough: {n} clusters do not show how much clusters differ"
+
+
 def _n_points(question: Question) -> int:
     """Return the number of points: enough to resolve the bandwidth, if the error is one."""
     if not question.is_fixed_point:
@@ -265,9 +267,7 @@ def _bootstrapped(
     if question.is_of_sums:
         if question.rows is None:
             return statistic_interval(question, level, method, n_draws, rng)
-        accelerated = method in ("auto", "bca")
-        how = "bca" if accelerated else "percentile"
-        return *bootstrap.sums_interval(question, cluster, level, n_draws, accelerated, rng), how
+        return bootstrap.sums_interval(question, cluster, level, method, n_draws, rng)
     if method == "bca":
         raise InputError(
             "{method='bca'} supports metrics of sums only (Brier score, accuracy, …); use 'percentile'",
@@ -276,4 +276,5 @@ def _bootstrapped(
     replicates = None if cluster is not None else bootstrap.statistic_replicates(question, n_draws, rng)
     if replicates is None:
         replicates = bootstrap.row_replicates(question, cluster, n_draws, rng)
-    return *bootstrap.percentile_ends(replicates, level), "percentile"
+    wider = level if cluster is None else expanded_level(level, len(np.unique(cluster)))
+    return *bootstrap.percentile_ends(replicates, wider), "percentile"

@@ -40,7 +40,7 @@ def _variance(sums: ScoreSums) -> float:
     counts=score_sums,
     says=_saved,
     needs="sums",
-    sums=SumFacts(variance=_variance),
+    sums=SumFacts(is_ratio=True, variance=_variance),
     low=-math.inf,
     high=1.0,
     best=1.0,

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from believable import _check, _kernels
-from believable._types import Array, Float64s, Notion
+from believable._types import Array, Float64s, Ints, Notion
 from believable.curves.curve import TOO_FLAT, by_logit
 from believable.curves.logistic import Line
 from believable.errors import UndefinedError
 from believable.metrics._logistic import (
     INTERVALS,
     Interval,
+    Rows,
     as_counts,
+    as_effective_rows,
     counts_for_profile,
     normal_quantile,
     profile_end,
+    scaled_profile,
+    without_each_cluster,
 )
 from believable.metrics.table import Estimate, metric
 from believable.stats.source import Points, PointStats, Source, count_points, one_stratum, source_of
@@ -73,10 +77,35 @@ def _slope_intercept(stats: PointStats, *, interval: Interval = "wald", level: f
     return SlopeIntercept(*_wald(_line(logits, points), logits, points, level), n_clipped)
 
 
+def _interval(source: Any, level: float, options: Mapping[str, Any], cluster: Ints | None) -> Estimate:
+    """Return the profile-likelihood interval of the slope, widened as the jackknife or the sandwich say."""
+    notion, r = options.get("notion"), options.get("r")
+    logits, points, _ = by_logit(one_stratum(_points(source, notion=notion, r=r), "the calibration slope"))
+    separated = int(_kernels.separation(logits, points.w, points.wy))
+    if separated and cluster is not None:
+        return Estimate(separated * math.inf, -math.inf, math.inf, level, "unbounded")
+    if separated:
+        return _infinite(logits, points, separated, level)[0]
+    line = _line(logits, points)
+    counts, by = as_effective_rows(points)
+    assumed = np.linalg.inv(line.fit.information * by)
+    if cluster is None:
+        n, n_units = int(points.n.sum()), math.inf
+        variance = float(line.variance(logits, points, np.array([[0.0], [1.0]]))[0]) * n / max(n - 2, 1)
+    else:
+        rows, n_units = Rows.of(source, notion, r), int(cluster.max()) + 1
+        variance = float(without_each_cluster(line.columns(rows.logit), line.fit.coefficients, rows, cluster)[1, 1])
+    deviance = _deviance(logits, np.ones_like(logits), counts, float(line.fit.log_likelihood) * by)
+    unit = line.scale**2
+    ends = scaled_profile(deviance, float(line.slope), variance / unit, float(assumed[1, 1]) / unit, level, n_units)
+    return Estimate(float(line.slope), *ends, level, "profile")
+
+
 @metric(
     alias="slope",
     counts=_points,
     says=_slope_intercept,
+    interval=_interval,
     needs="cells",
     of="confidence",
     low=-math.inf,

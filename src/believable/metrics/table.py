@@ -37,6 +37,11 @@ class SumFacts:
     of_predicted : bool
         Whether only the predicted class matters, so that for a matrix the variance follows from the pairs (confidence,
         correct).
+    is_share : bool
+        Whether the metric is a share of rows, so that its interval is Wilson's.
+    is_ratio : bool
+        Whether the metric is a ratio to a function of the base rate, which the bootstrap distorts where events are
+        rare: its interval has the jackknife's standard error.
     variance : callable, optional
         `sums -> float`: the variance for a multiclass matrix, from second moments of rows, if it is not that of a mean.
     by_chance : callable, optional
@@ -47,6 +52,8 @@ class SumFacts:
     mean_of: str = ""
     without_labels: bool = False
     of_predicted: bool = False
+    is_share: bool = False
+    is_ratio: bool = False
     variance: Callable[[ScoreSums], float] | None = None
     by_chance: Callable[..., tuple[float, float | None]] | None = None
 
@@ -91,7 +98,8 @@ class Metric:
     largest_gap : bool
         Whether the metric is the largest gap of any bin, whatever the norm.
     interval : callable, optional
-        `(predictions, level, options) -> (low, high, estimate)`, for a metric with its own kind of interval.
+        `(source, level, options, cluster) -> Estimate`, for a metric with its own kind of interval; None says that
+        these data get the usual kind. `cluster` is the number of each row's cluster, or None.
     sums : SumFacts
         The sampling variation, for a metric of `ScoreSums`.
     spacing : {"uniform", "logit"}
@@ -122,7 +130,7 @@ class Metric:
     fixed_point: str
     signed_by: str
     largest_gap: bool
-    interval: Callable[..., tuple[float, float, float]] | None
+    interval: Callable[..., Estimate | None] | None
     sums: SumFacts
     spacing: Spacing
     target: str
@@ -187,7 +195,7 @@ def metric(
     fixed_point: str = "",
     signed_by: str = "",
     largest_gap: bool = False,
-    interval: Callable[..., tuple[float, float, float]] | None = None,
+    interval: Callable[..., Estimate | None] | None = None,
     sums: SumFacts = SumFacts(),  # noqa: B008 - a value
     spacing: Spacing = "uniform",
     target: str = "",

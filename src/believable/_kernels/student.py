@@ -1,0 +1,56 @@
+"""Student's t, and the standard error and degrees of freedom of values that leave out one unit at a time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from believable._types import Float64s
+
+LARGEST_LEVEL = 1 - 1e-12  # whose quantiles are still finite
+
+
+def t_quantile(level: float, df: float) -> float:
+    """Return t such that a share `level` of Student's t distribution lies between -t and t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, (1 + level) / 2))
+
+
+def expanded_level(level: float, n_units: float) -> float:
+    """Return the level at which quantiles of n resampled units are as wide as an interval with Student's t.
+
+    A bootstrap sample varies less than a new one, by the factor sqrt((n - 1) / n), and does not know that its variance
+    is estimated. Quantiles at the normal distribution's share within t sqrt(n / (n - 1)) allow for both (Hesterberg
+    2015, What teachers should know about the bootstrap).
+    """
+    if n_units <= 1:
+        return level
+    reach = t_quantile(level, n_units - 1) * math.sqrt(n_units / (n_units - 1))
+    return min(math.erf(reach / math.sqrt(2)), LARGEST_LEVEL)
+
+
+def jackknife_error(left_out: Float64s, times: Float64s | None = None) -> tuple[float, float]:
+    """Return the standard error of a value and its degrees of freedom, from the values without each unit.
+
+    The degrees of freedom are those of the variance: n - 1 for normal contributions, and fewer if a few units
+    contribute most of it (Satterthwaite 1946, with the kurtosis k of the contributions):
+
+        2 / df = 2 / (n - 1) + max(k - 3, 0) / n
+
+    Parameters
+    ----------
+    left_out : ndarray
+        The value without each unit.
+    times : ndarray, optional
+        How many units each of them stands for; 1 by default.
+    """
+    times = np.ones(len(left_out)) if times is None else times
+    n = float(times.sum())
+    off = left_out - np.average(left_out, weights=times)
+    second = float(np.average(off**2, weights=times))
+    if second <= 0 or n <= 1:
+        return 0.0, max(n - 1, 1.0)
+    kurtosis = float(np.average(off**4, weights=times)) / second**2
+    return math.sqrt((n - 1) * second), max(2 / (2 / (n - 1) + max(kurtosis - 3, 0) / n), 1.0)
