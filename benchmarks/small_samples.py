@@ -93,7 +93,7 @@ def _inside(p: Any) -> Any:
 POPULATIONS = {
     "50 rows": Population(50),
     "50 rows, over-confident": Population(50, 0.5, 0.5, slope=0.6),
-    "50 rows, accurate": Population(50, 0.15, 0.15),
+    "50 rows, nearly certain": Population(50, 0.15, 0.15),
     "100 rows": Population(100),
     "300 rows, wavy": Population(300, 1, 1, wave=0.15),
     "12 events of 300": Population(300, 0.6, 14.4),
@@ -103,6 +103,7 @@ POPULATIONS = {
     "20 events of 5000": Population(5000, 0.5, 124.5),
     "8 clusters of 50": Population(400, n_clusters=8),
     "8 unequal clusters": Population(400, n_clusters=8, unequal=True),
+    "8 clusters, over-confident": Population(400, 0.5, 0.5, slope=0.6, n_clusters=8, effect=1.0),
     "20 clusters of 25": Population(500, n_clusters=20),
     "20 unequal clusters": Population(500, n_clusters=20, unequal=True),
     "60 clusters of 10": Population(600, n_clusters=60),
@@ -219,11 +220,11 @@ def main() -> None:
     ]
     start = time.monotonic()
     head = ("metric", "population", "value", "covers", "above", "below", "width", "/ spread", "refused")
-    print("{:<19} {:<24} {:>8} {:>7} {:>6} {:>6} {:>8} {:>8} {:>7}".format(*head))
+    print("{:<19} {:<27} {:>8} {:>7} {:>6} {:>6} {:>8} {:>8} {:>7}".format(*head))
     for job, found in cells(jobs, given.jobs):
         mark = "" if found["covers"] >= TARGET and found["ratio"] <= WIDEST else "  <--"
         print(
-            f"{job[0]:<19} {job[1]:<24} {found['target']:>8.4f} {100 * found['covers']:>6.1f}% "
+            f"{job[0]:<19} {job[1]:<27} {found['target']:>8.4f} {100 * found['covers']:>6.1f}% "
             f"{100 * found['above']:>5.1f}% {100 * found['below']:>5.1f}% {found['width']:>8.4f} "
             f"{found['ratio']:>8.2f} {100 * found['refused']:>6.1f}%{mark}",
             flush=True,
