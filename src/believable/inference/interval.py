@@ -175,8 +175,7 @@ def interval(
         note = found.note or _note(question) or _note_on_clusters(cluster)
         return Interval(found.low, found.high, level, value, found.estimate, "inversion", note)
     note = _note(question) or _note_on_clusters(cluster)
-    own = None if question.row is None or method != "auto" else question.row.interval
-    if own is not None and (estimate := own(question.source, level, question.options, cluster)) is not None:
+    if method == "auto" and (estimate := question.own_interval(level, cluster)) is not None:
         return Interval(estimate.low, estimate.high, level, value, estimate.value, estimate.method, note)
     low, high, how = _bootstrapped(question, cluster, level, method, n_resamples, rng)
     return Interval(low, high, level, value, value, how, note)
