@@ -15,6 +15,7 @@ from believable import (
     brier_skill_score,
     calibration_in_the_large,
     calibration_slope_intercept,
+    compare,
     interval,
 )
 from believable.errors import UndefinedError
@@ -246,6 +247,21 @@ def test_note_on_few_clusters():
     for metric in ("brier", "auc", "ece"):
         assert "5 clusters" in interval(metric, p, y, clusters=np.arange(120) % 5, random_state=0).note
         assert interval(metric, p, y, clusters=np.arange(120) % 6, random_state=0).note == ""
+
+
+def test_comparisons_of_few_clusters():
+    """A difference between models has Student's t too: 7 degrees of freedom for eight clusters, interval and p-value."""
+    rng = np.random.default_rng(2)
+    p, cluster = rng.random(160), np.repeat(np.arange(8), 20)
+    y = (rng.random(160) < p).astype(int)
+    other = np.clip(p + np.repeat(rng.normal(0.0, 0.1, 8), 20), 0, 1)
+    found = compare(p, other, y, clusters=cluster, n_resamples=20_000, random_state=0)
+    by_cluster = np.array([np.sum(((y - p) ** 2 - (y - other) ** 2)[cluster == g]) for g in range(8)])
+    means = by_cluster[rng.integers(0, 8, (20_000, 8))].sum(axis=1) / 160
+    tail = stats.norm.cdf(-stats.t.ppf(0.975, 7) * math.sqrt(8 / 7))
+    assert (found.low, found.high) == pytest.approx(np.quantile(means, [tail, 1 - tail]), abs=0.1 * means.std())
+    z = -stats.norm.ppf(min(np.mean(means <= 0), np.mean(means >= 0)))
+    assert found.p_value == pytest.approx(2 * stats.t.cdf(-z * math.sqrt(7 / 8), 7), rel=0.2)
 
 
 # --- slope and calibration-in-the-large -------------------------------------------------------------------------------

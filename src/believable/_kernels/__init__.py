@@ -92,7 +92,7 @@ from believable._kernels.smoothing import (
 )
 from believable._kernels.solve import RootLook, RootSettings, find_root
 from believable._kernels.sorting import ascending, auc, by_score, sort_pairs
-from believable._kernels.student import expanded_level, jackknife_error, t_quantile
+from believable._kernels.student import expanded_level, expanded_p_value, jackknife_error, t_quantile
 from believable._kernels.sums import classwise_sums, n_moments, pair_sums
 from believable._kernels.temperature import (
     TemperatureFit,
@@ -154,6 +154,7 @@ __all__ = [
     "draw_labels",
     "edges_below",
     "expanded_level",
+    "expanded_p_value",
     "extrema",
     "faded_around",
     "faded_before",

@@ -31,6 +31,14 @@ def expanded_level(level: float, n_units: float) -> float:
     return min(math.erf(reach / math.sqrt(2)), LARGEST_LEVEL)
 
 
+def expanded_p_value(p_value: float, n_units: float) -> float:
+    """Return the two-sided p-value of n resampled units to which `expanded_level` corresponds."""
+    from scipy.special import ndtri, stdtr
+
+    reach = -float(ndtri(p_value / 2)) * math.sqrt((n_units - 1) / n_units)
+    return min(2 * float(stdtr(n_units - 1, -reach)), 1.0)
+
+
 def jackknife_error(left_out: Float64s, times: Float64s | None = None) -> tuple[float, float]:
     """Return the standard error of a value and its degrees of freedom, from the values without each unit.
 

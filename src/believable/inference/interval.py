@@ -92,8 +92,14 @@ def interval(
     The plug-in value of a calibration error is biased upwards near 0, and its percentile bootstrap almost never covers
     the true value there. Intervals of calibration errors therefore come from inverting a test: they contain the true
     errors for which a value like the observed one is plausible. The test simulates data whose true gaps have a given
-    size, with shapes drawn from what the observed gaps allow (smooth along the scores, rough, or sparse). The kernel
-    errors are means over pairs of rows and use the variance of such means. Other metrics are bootstrapped.
+    size, with shapes drawn from what the observed gaps allow (smooth along the scores, rough, or sparse).
+
+    Metrics of sums (Brier score, log loss, O:E) are bootstrapped, with bias-corrected and accelerated quantiles that
+    are expanded by Student's t. Where a bootstrap covers too rarely, another method is used: "wilson" for accuracy,
+    "delong" for the AUC, "profile" for slope and calibration-in-the-large (see their docstrings), "jackknife" for the
+    Brier skill score and for metrics of sums with fewer than 40 clusters: the value plus and minus t standard errors,
+    with Satterthwaite's degrees of freedom. The kernel errors are means over pairs of rows and use the variance of such
+    means ("pairs"). Other metrics, and functions of your own, get percentiles of resampled rows.
 
     Parameters
     ----------
@@ -106,9 +112,10 @@ def interval(
     level : float
         Confidence level.
     clusters : array-like of shape (n,), optional
-        The cluster of each row, if rows belong together (patients, queries): clusters are resampled as a whole.
+        The cluster of each row, if rows belong together (patients, queries): clusters are resampled, or left out, as a
+        whole. With fewer than six, no method is reliable, and the note of the interval says so.
     method : {"auto", "inversion", "percentile", "bca"}
-        "auto" inverts a test for calibration errors and bootstraps other metrics. The percentile bootstrap of a
+        "auto" chooses as described above; the others force a method. The percentile bootstrap of a
         calibration error is offered for comparison; near perfect calibration it does not cover the true value.
     n_resamples : int
         Minimum number of resampled data sets; more are drawn if the level requires it.

@@ -108,8 +108,9 @@ def auc(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> 
     `interval("auc", ...)` uses DeLong's variance (Obuchowski's, for clusters) on the logit scale, with Student's t and
     Welch's degrees of freedom. Alone, it is too narrow when an outcome is rare, because few rows rarely show the low
     scores that some of them have. So with m rows (or clusters) of the rarer outcome, the distance to either end is at
-    least v times that of Newcombe's method 5 plus (1 - v) times DeLong's, where v = min(1, 20 / m). If the data show no
-    variance, as for an AUC of 1, the interval is Newcombe's.
+    least v times that of Newcombe's method 5 plus (1 - v) times DeLong's (of logits), where v = min(1, 20 / m). If the
+    data show no variance, as for an AUC of 1, the interval is Newcombe's. For several classes, the distances of their
+    ends are combined like standard errors, with the correlation that the rows show.
 
     From `CellStats` (binary or classwise), rows within a cell count as ties. This is exact when the scores lie on the
     grid; otherwise the error is at most half the share of (positive, negative) pairs that share a cell.

@@ -55,6 +55,9 @@ def brier_skill_score(predictions: Any, actuals: Any = None, *, sample_weight: A
     1 - Brier score / Brier score of the base rates. 1 is best, 0 is no better than the base rates, negative is worse.
     Undefined when only one class occurs.
 
+    Its interval has the jackknife's standard error and Student's t. The bootstrap is biased where events are rare,
+    because the base rate is in the denominator.
+
     References
     ----------
     Murphy (1973), Journal of Applied Meteorology.

@@ -118,6 +118,9 @@ def calibration_in_the_large(
     The weight of the negatives at a score is the total weight there minus that of the positives, so a row is lost to
     rounding if it shares its score with rows of 1e16 times its weight.
 
+    `interval("citl", ...)` is the profile-likelihood interval, widened for weights and clusters as in
+    `calibration_slope_intercept`, with n / (n - 1).
+
     From `CellStats`, all rows of a cell count at the cell's mean score.
 
     Parameters

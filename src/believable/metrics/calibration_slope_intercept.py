@@ -145,6 +145,11 @@ def calibration_slope_intercept(
     lines. Because a/b tends to minus the threshold, halfway between the classes on the logit scale, it is infinite
     unless the threshold is a score of 1/2. Undefined if only one class occurs or all scores are equal.
 
+    `interval("slope", ...)` is the profile-likelihood interval, with the deviance divided by the ratio of the sandwich
+    variance (times n / (n - 2)) to that of the likelihood, where this is above 1 (Rao and Scott 1984). It allows for
+    weights, and for rates that a line does not fit. With
+    clusters the variance is the jackknife's, and the quantile Student's t.
+
     From `CellStats`, all rows of a cell count at the cell's mean score.
 
     Parameters
