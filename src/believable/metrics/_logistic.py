@@ -174,7 +174,7 @@ class Rows(NamedTuple):
         """Return the pairs of predictions."""
         pairs = source.all_pairs(source.view(notion, r=r))
         weight = np.ones(len(pairs.score)) if pairs.weight is None else pairs.weight.astype(np.float64)
-        return cls(_kernels.clipped_logit(pairs.score), weight, pairs.outcome.astype(np.float64))
+        return cls(_kernels.clipped_logit(pairs.score.astype(np.float64)), weight, pairs.outcome.astype(np.float64))
 
 
 def as_effective_rows(points: Points) -> tuple[Points, float]:

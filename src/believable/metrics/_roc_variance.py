@@ -68,7 +68,7 @@ class RocVariance:
         """Return the AUC of rows in units, which are clusters, or the rows themselves."""
         distinct, at = np.unique(scores, return_inverse=True)
         weights = weight * share, weight * (1 - share)
-        value, *placed = _placements(*(np.bincount(at, w, len(distinct)) for w in weights))
+        value, *placed = _placements(*(np.bincount(at, w, len(distinct)).astype(np.float64) for w in weights))
         n = _sizes(weights, tuple(w * w for w in weights))
         by_row = [w * (place[at] - value) for w, place in zip(weights, placed, strict=True)]
         alone = _variances([float(each @ each) for each in by_row], weights, n)

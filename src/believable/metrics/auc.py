@@ -72,10 +72,10 @@ def _interval(source: Any, level: float, options: Mapping[str, Any], cluster: In
     """Return the interval of the mean over classes; options, of which there are none, do not matter."""
     rows = rows_in(source)
     value = auc(source)
-    if rows is None or (cluster is None and len(points := _points(rows)) == 1):
-        found = _points(source) if rows is None else points
-        ends = [RocVariance.of_points(one).interval(level) for one in found]
-        return Estimate(value, *(float(np.mean(side)) for side in zip(*ends, strict=True)), level, "delong")
+    if rows is None or (cluster is None and len(_points(rows)) == 1):
+        # The points of several classes do not say how classes correlate: assume that they do so perfectly.
+        low, high = np.mean([RocVariance.of_points(one).interval(level) for one in _points(source)], axis=0)
+        return Estimate(value, float(low), float(high), level, "delong")
     weight = np.ones(len(rows)) if rows.weights is None else rows.weights
     unit = np.arange(len(rows)) if cluster is None else cluster
     classes = [RocVariance.of_rows(scores, share, weight, unit) for scores, share, _ in _one_vs_rest(rows)]
