@@ -190,7 +190,7 @@ def one_cell(job: tuple[str, str, int, int, int]) -> tuple[tuple[str, str, int, 
         "above": float(np.mean(low > target + tiny)),
         "below": float(np.mean(high < target - tiny)),
         "width": width,
-        "ratio": width / spread if spread > 0 else np.nan,
+        "ratio": width / spread if 0 < spread < np.inf else np.nan,
         "refused": refused / n_sets,
     }
 
@@ -222,7 +222,7 @@ def main() -> None:
     head = ("metric", "population", "value", "covers", "above", "below", "width", "/ spread", "refused")
     print("{:<19} {:<27} {:>8} {:>7} {:>6} {:>6} {:>8} {:>8} {:>7}".format(*head))
     for job, found in cells(jobs, given.jobs):
-        mark = "" if found["covers"] >= TARGET and found["ratio"] <= WIDEST else "  <--"
+        mark = "" if found["covers"] >= TARGET and not found["ratio"] > WIDEST else "  <--"
         print(
             f"{job[0]:<19} {job[1]:<27} {found['target']:>8.4f} {100 * found['covers']:>6.1f}% "
             f"{100 * found['above']:>5.1f}% {100 * found['below']:>5.1f}% {found['width']:>8.4f} "

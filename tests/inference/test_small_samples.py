@@ -19,6 +19,7 @@ from believable import (
     interval,
 )
 from believable.errors import UndefinedError
+from believable.inference.noise import widened_by_few
 
 LEVEL = 0.95
 Z = stats.norm.ppf(0.975)
@@ -159,16 +160,18 @@ def test_auc_without_variance():
 
 
 def jackknife(metric, p, y, w, cluster):
-    """The value plus and minus t standard errors, both from leaving out one cluster at a time."""
+    """The value plus and minus t standard errors, both from leaving out one cluster at a time; logs for the skill."""
+    scale = (lambda v: -math.log(1 - v)) if metric is brier_skill_score else float
+    back = (lambda v: 1 - math.exp(-v)) if metric is brier_skill_score else float
     left_out = np.array(
-        [metric(p[cluster != g], y[cluster != g], sample_weight=w[cluster != g]) for g in np.unique(cluster)]
+        [scale(metric(p[cluster != g], y[cluster != g], sample_weight=w[cluster != g])) for g in np.unique(cluster)]
     )
     n, off = len(left_out), left_out - left_out.mean()
     error = math.sqrt((n - 1) / n * np.sum(off**2))
     kurtosis = np.mean(off**4) / np.mean(off**2) ** 2
     df = 2 / (2 / (n - 1) + max(kurtosis - 3, 0) / n)
-    value, reach = metric(p, y, sample_weight=w), stats.t.ppf(0.975, df) * error
-    return value - reach, value + reach
+    value, reach = scale(metric(p, y, sample_weight=w)), stats.t.ppf(0.975, df) * error
+    return back(value - reach), back(value + reach)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -247,6 +250,12 @@ def test_note_on_few_clusters():
     for metric in ("brier", "auc", "ece"):
         assert "5 clusters" in interval(metric, p, y, clusters=np.arange(120) % 5, random_state=0).note
         assert interval(metric, p, y, clusters=np.arange(120) % 6, random_state=0).note == ""
+
+
+def test_errors_of_few_clusters():
+    """The simulated errors of bins spread more with few clusters, by Student's t over the normal distribution."""
+    assert widened_by_few(np.repeat(np.arange(8), 5)) == pytest.approx(stats.t.ppf(0.975, 7) / Z)
+    assert widened_by_few(None) == 1
 
 
 def test_comparisons_of_few_clusters():

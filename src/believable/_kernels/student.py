@@ -18,16 +18,16 @@ def t_quantile(level: float, df: float) -> float:
     return float(stdtrit(df, (1 + level) / 2))
 
 
-def expanded_level(level: float, n_units: float) -> float:
+def expanded_level(level: float, n_units: float, df: float | None = None) -> float:
     """Return the level at which quantiles of n resampled units are as wide as an interval with Student's t.
 
     A bootstrap sample varies less than a new one, by the factor sqrt((n - 1) / n), and does not know that its variance
     is estimated. Quantiles at the normal distribution's share within t sqrt(n / (n - 1)) allow for both (Hesterberg
-    2015, What teachers should know about the bootstrap).
+    2015, What teachers should know about the bootstrap). The degrees of freedom are n - 1 unless given.
     """
     if n_units <= 1:
         return level
-    reach = t_quantile(level, n_units - 1) * math.sqrt(n_units / (n_units - 1))
+    reach = t_quantile(level, n_units - 1 if df is None else df) * math.sqrt(n_units / (n_units - 1))
     return min(math.erf(reach / math.sqrt(2)), LARGEST_LEVEL)
 
 
@@ -39,26 +39,27 @@ def expanded_p_value(p_value: float, n_units: float) -> float:
     return min(2 * float(stdtr(n_units - 1, -reach)), 1.0)
 
 
-def jackknife_error(left_out: Float64s, times: Float64s | None = None) -> tuple[float, float]:
-    """Return the standard error of a value and its degrees of freedom, from the values without each unit.
-
-    The degrees of freedom are those of the variance: n - 1 for normal contributions, and fewer if a few units
-    contribute most of it (Satterthwaite 1946, with the kurtosis k of the contributions):
-
-        2 / df = 2 / (n - 1) + max(k - 3, 0) / n
-
-    Parameters
-    ----------
-    left_out : ndarray
-        The value without each unit.
-    times : ndarray, optional
-        How many units each of them stands for; 1 by default.
-    """
+def jackknife_error(left_out: Float64s, times: Float64s | None = None) -> float:
+    """Return the standard error of a value, from the values without each unit; `times` is how many units each is."""
     times = np.ones(len(left_out)) if times is None else times
     n = float(times.sum())
     off = left_out - np.average(left_out, weights=times)
+    return math.sqrt(max(n - 1, 0.0) * float(np.average(off**2, weights=times)))
+
+
+def degrees_of_freedom(left_out: Float64s, n_units: float, times: Float64s | None = None) -> float:
+    """Return the degrees of freedom of a standard error, from the values without each unit, or without parts of them.
+
+    They are n - 1 for normal contributions, and fewer if a few units contribute most of the variance (Satterthwaite
+    1946, with the kurtosis k of the m contributions that are left out):
+
+        2 / df = 2 / (n - 1) + max(k - 3, 0) / m
+    """
+    most = max(n_units - 1, 1.0)
+    times = np.ones(len(left_out)) if times is None else times
+    off = left_out - np.average(left_out, weights=times)
     second = float(np.average(off**2, weights=times))
-    if second <= 0 or n <= 1:
-        return 0.0, max(n - 1, 1.0)
-    kurtosis = float(np.average(off**4, weights=times)) / second**2
-    return math.sqrt((n - 1) * second), max(2 / (2 / (n - 1) + max(kurtosis - 3, 0) / n), 1.0)
+    if not second > 0 or not math.isfinite(second):
+        return most
+    excess = max(float(np.average((off**2 / second) ** 2, weights=times)) - 3, 0.0)
+    return max(2 / (2 / most + excess / float(times.sum())), 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
@@ -24,6 +25,7 @@ from believable.stats.sums import row_terms
 POINTS_PER_STRATUM = 1000  # points beyond this number are merged before they are resampled
 TIED_REPLICATE = 1e-12  # relative and absolute distance within which a replicate equals the value
 MIN_CLUSTERS_TO_RESAMPLE = 40  # fewer clusters get an interval with Student's t: see benchmarks/small_samples.py
+MOST_EXPONENT = 700.0  # of a float
 MAX_PARTS_LEFT_OUT = 200  # parts of the rows left out in turn, for the acceleration of BCa
 
 
@@ -132,12 +134,13 @@ def sums_interval(
         left_out = units.values(question, 1 - np.eye(n_units)) if n_units > 1 else np.array([question.value()])
         return jackknife_ends(question, left_out, None, level)
     replicates = defined(units.values(question, drawn_counts(n_units, n_draws, rng)))
-    wider = expanded_level(level, n_units)
+    n = len(rows) if cluster is None else int(cluster.max()) + 1  # before any were merged
     if method == "percentile":
-        return *percentile_ends(replicates, wider), "percentile"
+        return *percentile_ends(replicates, expanded_level(level, n)), "percentile"
     part = np.arange(n_units) % min(n_units, MAX_PARTS_LEFT_OUT)
     without = (part != np.arange(part.max() + 1)[:, None]).astype(np.float64)
     left_out = defined(units.values(question, without)) if len(without) > 1 else np.zeros(1)
+    wider = expanded_level(level, n, _kernels.degrees_of_freedom(left_out, n))
     return *bca_ends(replicates, left_out, question.value(), wider), "bca"
 
 
@@ -145,17 +148,20 @@ def needs_jackknife(question: Question, few_clusters: bool) -> bool:
     """Return whether to use a standard error and Student's t: for few clusters, shares and skill.
 
     Eight resampled clusters vary too little, and their skewness cannot be estimated. A share of 1 does not vary at all
-    when resampled. The skill is a ratio to the base rate, whose bootstrap is biased where events are rare.
+    when resampled. A skill is compared with the base rate, and its bootstrap is biased where events are rare.
     """
     assert question.row is not None
     facts = question.row.sums
-    return few_clusters or facts.is_share or facts.is_ratio
+    return few_clusters or facts.is_share or facts.is_skill
 
 
 def jackknife_ends(
     question: Question, left_out: Float64s, times: Float64s | None, level: float
 ) -> tuple[float, float, str]:
-    """Return the interval from the values without each unit, and the method; Wilson's interval for a share."""
+    """Return the interval from the values without each unit, and the method.
+
+    A share has Wilson's interval, a skill that of the logarithm of the ratio of losses, which is nearly symmetric.
+    """
     row, value = question.row, question.value()
     assert row is not None
     if np.isnan(left_out).any():
@@ -166,15 +172,19 @@ def jackknife_ends(
     if not np.isfinite(left_out).all():  # a certain and wrong prediction makes the log loss infinite
         finite = left_out[np.isfinite(left_out)]
         return float(finite.min(initial=value)), value, "jackknife"
-    error, df = _kernels.jackknife_error(left_out, times)
+    n = float(len(left_out) if times is None else times.sum())
+    error = _kernels.jackknife_error(left_out, times)
     if row.sums.is_share:
-        n = float(len(left_out) if times is None else times.sum())
         effective = 1 + value * (1 - value) / error**2 if error > 0 else n  # n itself for rows of equal weight
-        t = _kernels.t_quantile(level, max(n - 1, 1))
-        low, high = wilson_ends(np.array(value), np.array(effective), t)
+        low, high = wilson_ends(np.array(value), np.array(effective), _kernels.t_quantile(level, max(n - 1, 1)))
         return float(low), float(high), "wilson"
-    reach = _kernels.t_quantile(level, df)
-    return max(value - reach * error, row.low), min(value + reach * error, row.high), "jackknife"
+    if row.sums.is_skill and left_out.max() < 1 and value < 1:
+        logs = np.log(1 - left_out)
+        reach = _kernels.t_quantile(level, _kernels.degrees_of_freedom(logs, n, times))
+        by = math.exp(min(reach * _kernels.jackknife_error(logs, times), MOST_EXPONENT))
+        return 1 - (1 - value) * by, 1 - (1 - value) / by, "jackknife"
+    reach = error * _kernels.t_quantile(level, _kernels.degrees_of_freedom(left_out, n, times))
+    return max(value - reach, row.low), min(value + reach, row.high), "jackknife"
 
 
 # --- statistics -------------------------------------------------------------------------------------------------------

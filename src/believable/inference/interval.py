@@ -96,10 +96,10 @@ def interval(
 
     Metrics of sums (Brier score, log loss, O:E) are bootstrapped, with bias-corrected and accelerated quantiles that
     are expanded by Student's t. Where a bootstrap covers too rarely, another method is used: "wilson" for accuracy,
-    "delong" for the AUC, "profile" for slope and calibration-in-the-large (see their docstrings), "jackknife" for the
-    Brier skill score and for metrics of sums with fewer than 40 clusters: the value plus and minus t standard errors,
-    with Satterthwaite's degrees of freedom. The kernel errors are means over pairs of rows and use the variance of such
-    means ("pairs"). Other metrics, and functions of your own, get percentiles of resampled rows.
+    "delong" for the AUC, "profile" for slope and calibration-in-the-large, and "jackknife" for the Brier skill score
+    (see their docstrings), and for metrics of sums with fewer than 40 clusters: the value plus and minus t standard
+    errors, with Satterthwaite's degrees of freedom. The kernel errors are means over pairs of rows and use the variance
+    of such means ("pairs"). Other metrics, and functions of your own, get percentiles of resampled rows.
 
     Parameters
     ----------

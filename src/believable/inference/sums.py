@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from believable import _kernels
-from believable._kernels import expanded_level
 from believable._types import Array, Float64s, Ints
 from believable.errors import InputError, UndefinedError
 from believable.inference.bootstrap import (
@@ -57,16 +56,18 @@ def statistic_interval(
     if method == "auto" and needs_jackknife(question, few_clusters=False):
         times = np.array([rows]) if lone else units.n
         return jackknife_ends(question, units.values(question, without_one), times, level)
-    wider = expanded_level(level, rows)
     replicates = defined(units.values(question, units.draw(n_draws, rng)))
     centre = float(units.values(question, np.ones((1, units.n_units)))[0])
     if math.isfinite(value) and math.isfinite(centre):
         replicates = replicates + (value - centre)  # cells use mean scores, the sums do not
     if method == "percentile" or lone:
-        return *percentile_ends(replicates, wider), "percentile" if method == "percentile" else "bca"
+        how = "percentile" if method == "percentile" else "bca"
+        return *percentile_ends(replicates, _kernels.expanded_level(level, rows)), how
     left_out = units.values(question, without_one)
     kept = ~np.isnan(left_out)
-    return *bca_ends(replicates, left_out[kept] + (value - centre), value, wider, units.n[kept]), "bca"
+    left_out, times = left_out[kept] + (value - centre), units.n[kept]
+    wider = _kernels.expanded_level(level, rows, _kernels.degrees_of_freedom(left_out, rows, times))
+    return *bca_ends(replicates, left_out, value, wider, times), "bca"
 
 
 def statistic_floor(question: Question, n_draws: int, rng: np.random.Generator) -> Float64s:

@@ -39,9 +39,8 @@ class SumFacts:
         correct).
     is_share : bool
         Whether the metric is a share of rows, so that its interval is Wilson's.
-    is_ratio : bool
-        Whether the metric is a ratio to a function of the base rate, which the bootstrap distorts where events are
-        rare: its interval has the jackknife's standard error.
+    is_skill : bool
+        Whether the metric is 1 minus a ratio of two losses, so that its interval is that of the ratio's logarithm.
     variance : callable, optional
         `sums -> float`: the variance for a multiclass matrix, from second moments of rows, if it is not that of a mean.
     by_chance : callable, optional
@@ -53,7 +52,7 @@ class SumFacts:
     without_labels: bool = False
     of_predicted: bool = False
     is_share: bool = False
-    is_ratio: bool = False
+    is_skill: bool = False
     variance: Callable[[ScoreSums], float] | None = None
     by_chance: Callable[..., tuple[float, float | None]] | None = None
 
