@@ -25,7 +25,7 @@ from believable.stats.sums import row_terms
 POINTS_PER_STRATUM = 1000  # points beyond this number are merged before they are resampled
 TIED_REPLICATE = 1e-12  # relative and absolute distance within which a replicate equals the value
 MIN_CLUSTERS_TO_RESAMPLE = 40  # fewer clusters get an interval with Student's t: see benchmarks/small_samples.py
-MOST_EXPONENT = 700.0  # of a float
+MOST_EXPONENT = 700.0  # larger ones overflow
 MAX_PARTS_LEFT_OUT = 200  # parts of the rows left out in turn, for the acceleration of BCa
 
 

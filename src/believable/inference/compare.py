@@ -92,9 +92,9 @@ def compare(
 
     Rows (with `clusters`, whole clusters) are resampled for both models together, so that what makes a row difficult
     for both cancels. With n clusters, quantiles and p-values are those of Student's t with n - 1 degrees of freedom.
-    Calibration errors are inflated by sampling noise, by an amount that differs between models. Their
-    intervals, from inverted tests, are therefore combined by the square-and-add rule of Zou and Donner, with the
-    correlation of the two errors.
+    Calibration errors are inflated by sampling noise, by an amount that differs between models. Their intervals, from
+    inverted tests, are therefore combined by the square-and-add rule of Zou and Donner, with the correlation of the two
+    errors.
 
     Parameters
     ----------

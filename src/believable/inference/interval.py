@@ -26,7 +26,7 @@ Method = Literal["auto", "inversion", "percentile", "bca"]
 METHODS = ("auto", "inversion", "percentile", "bca")
 WIDENED_BY_TIED_CLASSES = 2**0.5  # classes of one row exclude each other, which at most doubles an error's variance
 MAX_DRAWS_FOR_LEVEL = 100_000  # a high level needs more draws, but gets no more than this
-MIN_CLUSTERS = 6  # with fewer, no method covers reliably, and a note says so
+MIN_CLUSTERS = 6  # fewer hardly show how much clusters differ, and a note says so
 POINTS_OF_TEST, MAX_POINTS_OF_TEST = 200, 1000  # scores are merged into about this many points while a test is inverted
 
 
@@ -113,10 +113,10 @@ def interval(
         Confidence level.
     clusters : array-like of shape (n,), optional
         The cluster of each row, if rows belong together (patients, queries): clusters are resampled, or left out, as a
-        whole. With fewer than six, no method is reliable, and the note of the interval says so.
+        whole. With fewer than six, the interval is rough, and its note says so.
     method : {"auto", "inversion", "percentile", "bca"}
-        "auto" chooses as described above; the others force a method. The percentile bootstrap of a
-        calibration error is offered for comparison; near perfect calibration it does not cover the true value.
+        "auto" chooses as described above; the others force a method. The percentile bootstrap of a calibration error is
+        offered for comparison; near perfect calibration it does not cover the true value.
     n_resamples : int
         Minimum number of resampled data sets; more are drawn if the level requires it.
     random_state : None, int or numpy Generator
@@ -257,7 +257,7 @@ def _note(question: Question) -> str:
 
 def _note_on_clusters(cluster: Ints | None) -> str:
     n = MIN_CLUSTERS if cluster is None else len(np.unique(cluster))
-    return "" if n >= MIN_CLUSTERS else f"rough: {n} clusters do not show how much clusters differ"
+    return "" if n >= MIN_CLUSTERS else f"rough: {n} clusters hardly show how much clusters differ"
 
 
 def _n_points(question: Question) -> int:

@@ -105,8 +105,8 @@ def widened_by_few(cluster: Ints | None) -> float:
     """Return how much wider Student's t is than the normal distribution, for a variance that few clusters estimate."""
     if cluster is None:
         return 1.0
-    level = 0.95
-    return _kernels.t_quantile(level, int(cluster.max())) / NormalDist().inv_cdf((1 + level) / 2)
+    df, level = max(len(np.unique(cluster)) - 1, 1), 0.95
+    return _kernels.t_quantile(level, df) / NormalDist().inv_cdf((1 + level) / 2)
 
 
 # --- p-value of an error with clusters of rows ------------------------------------------------------------------------

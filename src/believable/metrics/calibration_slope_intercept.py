@@ -147,8 +147,8 @@ def calibration_slope_intercept(
 
     `interval("slope", ...)` is the profile-likelihood interval, with the deviance divided by the ratio of the sandwich
     variance (times n / (n - 2)) to that of the likelihood, where this is above 1 (Rao and Scott 1984). It allows for
-    weights, and for rates that a line does not fit. With
-    clusters the variance is the jackknife's, and the quantile Student's t.
+    weights, and for rates that a line does not fit. With clusters the variance is the jackknife's, and the quantile
+    Student's t.
 
     From `CellStats`, all rows of a cell count at the cell's mean score.
 
