@@ -102,25 +102,25 @@ def expected_precision(
     The result depends only on the variance of the outcomes in each bin, :math:`s_m = E[p (1 - p); p \in m]`:
 
     .. math:: \text{floor} = \frac{1}{n} \sum_m g(n s_m), \quad g(x) = 2 x \left(1 + (2 \pi x)^{3/2}\right)^{-1/3},
-       \quad \text{width} = 1.05 \cdot 4.06 \sqrt{\textstyle\sum_m s_m / n} \, (1 + 1.8 \, z \, r).
+       \quad \text{width} = 1.05 \cdot 4.06 \sqrt{\textstyle\sum_m s_m / n} \, (1 + 1.8 \, z \, \delta).
 
     g is exact if a bin expects hardly any rows (2x) and if it expects many (the mean absolute value of a normal
     variable, :math:`\sqrt{2 x / \pi}`). The quantile of the floor allows for the variance and the skewness of its
     terms.
 
-    A width depends on the sample. The last factor is for the width that 80 % of samples keep: z = 0.84 is the 80 %
-    quantile of the normal distribution, and r the relative standard deviation of the standard error,
-    :math:`4 n r^2 = \operatorname{Var}((y - p)^2) / (E[p (1 - p)])^2`.
+    The width of an interval depends on the sample; the last factor is for the width that 80 % of samples keep. z = 0.84
+    is the 80 % quantile of the normal distribution, and :math:`\delta` the relative standard deviation of the standard
+    error, :math:`4 n \delta^2 = \operatorname{Var}((y - p)^2) / (E[p (1 - p)])^2`.
 
-    The slope has the standard error :math:`1 / \sqrt{n J}`, :math:`J = E[v x^2]` with v = p (1 - p) and x the distance
-    of logit p from its mean with the weights v (Riley et al. 2021), and its width the factor 1 + 1.8 z r with
+    The slope has the standard error :math:`1 / \sqrt{n J}`, :math:`J = E[v x^2]`, where v = p (1 - p) and x is the
+    distance of logit p from its mean with the weights v (Riley et al. 2021). Its width has the factor
+    :math:`1 + 1.8 z \delta`, where, by the delta method,
 
-    .. math:: 4 n r^2 = \frac{E[v^2 x^4]}{J^2} - 1 + \frac{(E[v (1 - 2 p) x^2])^2}{J^2 E[v]}
-       + \frac{(E[v (1 - 2 p) x^3])^2}{J^3},
+    .. math:: 4 n \delta^2 = \frac{E[v^2 x^4]}{J^2} - 1 + \frac{(E[v (1 - 2 p) x^2])^2}{J^2 E[v]}
+       + \frac{(E[v (1 - 2 p) x^3])^2}{J^3}.
 
-    by the delta method, for the scores drawn and the line fitted. The logarithm of O:E has the standard error
-    :math:`\sqrt{\sum_m s_m / n} / r_1`, r_1 the base rate, as in `observed_expected_ratio`, and its width the factor
-    1 + z r of the ECE.
+    The logarithm of O:E has the standard error :math:`\sqrt{\sum_m s_m / n} / r`, as in `observed_expected_ratio`. Its
+    width has the factor :math:`1 + z \delta`, with the :math:`\delta` of the ECE.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def expected_precision(
     --------
     >>> planned = expected_precision(1000, n_bins=15, base_rate=0.2)
     >>> round(planned.floor, 3), round(planned.width, 3)
-    (0.03, 0.046)
+    (0.03, 0.05)
     """
     n = _check.positive_integer(n, "n", 1, MAX_PLANNED_ROWS)
     return _population(n_bins, strategy, base_rate, auc, scores).at(n)
@@ -174,9 +174,8 @@ def rows_needed(
 ) -> ExpectedPrecision:
     """Find the smallest number of rows that gives a low enough noise floor or narrow enough intervals.
 
-    The result expects at least 15 rows of the rarer outcome, because with fewer the predicted widths are unreliable.
-    (For 42 rows with a base rate of 0.001, the formula predicts an ECE interval 0.02 wide. Most such samples have no
-    event at all, and their intervals are four times as wide.)
+    Four samples in five have intervals that are no wider than asked for. The result expects at least 15 rows of the
+    rarer outcome, because with fewer the predicted widths are unreliable: many samples then have hardly any event.
 
     Parameters
     ----------
@@ -193,7 +192,7 @@ def rows_needed(
     Examples
     --------
     >>> rows_needed(width=0.02, base_rate=0.2).n
-    5286
+    6013
     """
     wishes = {"floor": floor, "width": width, "slope_width": slope_width, "oe_width": oe_width}
     given = {name: _check.number(value, name, 0) for name, value in wishes.items() if value is not None}
