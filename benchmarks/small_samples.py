@@ -127,8 +127,26 @@ def intercept_by(how: str) -> Callable[[Any, Any, Any], tuple[float, float, floa
     return intercept
 
 
-# Fitted numbers that come with an interval of their own; the second is how the value of the population is computed.
-ESTIMATES: dict[str, tuple[Callable[..., Any], Callable[..., float]]] = {
+def shifted(p: Any, by: float) -> Any:
+    """Return scores whose logits are shifted."""
+    return 1 / (1 + (1 - p) / p * np.exp(-by))
+
+
+def difference(p: Any, y: Any, cluster: Any) -> tuple[float, float, float]:
+    """Return the interval of the difference between two models in Brier score, and the difference."""
+    found = believable.compare(shifted(p, 0.3), shifted(p, -0.2), y, clusters=cluster, n_resamples=500, random_state=0)
+    return found.low, found.high, found.difference
+
+
+def true_difference(p: Any, y: Any, w: Any) -> float:
+    """Return the difference between the two models in the population."""
+    one, other = (believable.brier_score(shifted(p, by), y, sample_weight=w) for by in (0.3, -0.2))
+    return float(one - other)
+
+
+# Estimates that come with an interval of their own; the second is how the value of the population is computed.
+ESTIMATES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "compare, brier": (difference, true_difference),
     "slope, wald": (slope_by_wald, lambda p, y, w: believable.calibration_slope_intercept(p, y, sample_weight=w)),
     **{
         f"intercept, {how}": (
@@ -138,6 +156,7 @@ ESTIMATES: dict[str, tuple[Callable[..., Any], Callable[..., float]]] = {
         for how in ("wald", "profile")
     },
 }
+KNOW_CLUSTERS = ("compare, brier",)
 METRICS = ("brier", "nll", "bss", "acc", "auc", "oe", "slope", "citl", "conf", "sharpness", "entropy")
 ERRORS = ("ece", "smece", "dce", "ks", "ici")
 
@@ -216,7 +235,7 @@ def main() -> None:
         (metric, name, given.sets, given.resamples, given.seed)
         for metric in given.metric or [*METRICS, *ERRORS, *ESTIMATES]
         for name in given.population or POPULATIONS
-        if not (metric in ESTIMATES and POPULATIONS[name].n_clusters)  # these know nothing of clusters
+        if metric not in ESTIMATES or metric in KNOW_CLUSTERS or not POPULATIONS[name].n_clusters
     ]
     start = time.monotonic()
     head = ("metric", "population", "value", "covers", "above", "below", "width", "/ spread", "refused")
