@@ -56,10 +56,12 @@ def degrees_of_freedom(left_out: Float64s, n_units: float, times: Float64s | Non
         2 / df = 2 / (n - 1) + max(k - 3, 0) / m
     """
     most = max(n_units - 1, 1.0)
+    if not np.isfinite(left_out).all():
+        return most
     times = np.ones(len(left_out)) if times is None else times
     off = left_out - np.average(left_out, weights=times)
     second = float(np.average(off**2, weights=times))
-    if not second > 0 or not math.isfinite(second):
+    if second <= 0:
         return most
     excess = max(float(np.average((off**2 / second) ** 2, weights=times)) - 3, 0.0)
     return max(2 / (2 / most + excess / float(times.sum())), 1.0)
