@@ -206,7 +206,7 @@ def test_words():
     assert str(expected_precision(1000, n_bins=15, base_rate=0.2)).splitlines() == [
         "1,000 rows in 15 uniform bins:",
         "  a perfectly calibrated model would show an ECE of about 0.03 (95th percentile 0.042)",
-        "  in 4 of 5 samples, 95 % intervals would be at most this wide: ECE 0.05, slope 0.38, O:E 0.23",
+        "  in 4 of 5 samples, 95 % intervals would be at most this wide: ECE 0.051, slope 0.38, O:E 0.23",
     ]
     for rate in (0.01, 0.99):
         assert str(expected_precision(1000, base_rate=rate)).endswith(

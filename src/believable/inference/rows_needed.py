@@ -25,7 +25,7 @@ SHARE_KEPT = 0.8  # of samples whose intervals are no wider than planned
 Z80 = NormalDist().inv_cdf(SHARE_KEPT)
 # Measured by benchmarks/rows.py: the interval of the ECE is this much wider than its standard error says, and its width
 # and that of the slope vary this many times as much as their standard errors.
-ECE_WIDER, WIDTHS_VARY = 1.05, 1.8
+ECE_WIDER, WIDTHS_VARY = 1.07, 1.8
 Z95 = NormalDist().inv_cdf(0.95)
 Z95_SKEWED = (Z95**2 - 1) / 6  # effect of skewness on a quantile (Cornish and Fisher)
 HALF_NORMAL_SKEWNESS = math.sqrt(2) * (4 - math.pi) / (math.pi - 2) ** 1.5
@@ -50,7 +50,7 @@ class ExpectedPrecision:
         95th percentile (at most 1).
     width : float
         Width of the 95 % interval of the ECE of a clearly miscalibrated model, at most 1: four samples in five have an
-        interval that is no wider. For a nearly calibrated model, the interval starts at 0 and is about a quarter
+        interval that is no wider. For a nearly calibrated model, the interval starts at 0 and is about a fifth
         narrower.
     slope_width, oe_width : float
         Widths of the 95 % intervals of the calibration slope, and of the ratio of observed to expected events, of a
@@ -102,7 +102,7 @@ def expected_precision(
     The result depends only on the variance of the outcomes in each bin, :math:`s_m = E[p (1 - p); p \in m]`:
 
     .. math:: \text{floor} = \frac{1}{n} \sum_m g(n s_m), \quad g(x) = 2 x \left(1 + (2 \pi x)^{3/2}\right)^{-1/3},
-       \quad \text{width} = 1.05 \cdot 4.06 \sqrt{\textstyle\sum_m s_m / n} \, (1 + 1.8 \, z \, \delta).
+       \quad \text{width} = 1.07 \cdot 4.06 \sqrt{\textstyle\sum_m s_m / n} \, (1 + 1.8 \, z \, \delta).
 
     g is exact if a bin expects hardly any rows (2x) and if it expects many (the mean absolute value of a normal
     variable, :math:`\sqrt{2 x / \pi}`). The quantile of the floor allows for the variance and the skewness of its
@@ -144,7 +144,13 @@ def expected_precision(
 
     Notes
     -----
-    NOTES_TO_WRITE
+    `python -m benchmarks.rows` compares the formulas with simulations: 66 plans of 300 to 15,000 rows, 40 samples each.
+    With at least 15 expected events, floors were within 3 % of `noise_floor`. The planned width was 0.96 to 1.13 times
+    the one that 80 % of the samples kept for the ECE of a model whose scores are too extreme (1.03 on average), 0.94 to
+    1.10 times for the slope (1.01) and 0.96 to 1.07 times for O:E (1.00); 82 and 78 % of the samples kept the planned
+    widths of slope and O:E. For a calibrated model, intervals of the ECE are narrower: planned was 1.22 times the width
+    that 80 % kept. With fewer events single plans are rough, and if hardly one event is expected, useless.
+    `rows_needed` always plans for at least 15 events.
 
     References
     ----------
@@ -154,7 +160,7 @@ def expected_precision(
     --------
     >>> planned = expected_precision(1000, n_bins=15, base_rate=0.2)
     >>> round(planned.floor, 3), round(planned.width, 3)
-    (0.03, 0.05)
+    (0.03, 0.051)
     """
     n = _check.positive_integer(n, "n", 1, MAX_PLANNED_ROWS)
     return _population(n_bins, strategy, base_rate, auc, scores).at(n)
@@ -192,7 +198,7 @@ def rows_needed(
     Examples
     --------
     >>> rows_needed(width=0.02, base_rate=0.2).n
-    6013
+    6240
     """
     wishes = {"floor": floor, "width": width, "slope_width": slope_width, "oe_width": oe_width}
     given = {name: _check.number(value, name, 0) for name, value in wishes.items() if value is not None}
