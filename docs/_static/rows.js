@@ -5,6 +5,9 @@
 const Rows = (() => {
   const Z = 1.959963984540054; // 97.5 % of a normal distribution
   const BOTH_TAILS = 4.058403372396919; // as `interval` cuts them
+  const Z80 = 0.8416212335729143; // widths are those that 80 % of samples keep
+  const ECE_WIDER = 1.07; // these two are measured: see rows_needed.py
+  const WIDTHS_VARY = 1.8;
   const Z95 = 1.6448536269514722;
   const Z95_SKEWED = (Z95 * Z95 - 1) / 6;
   const HALF_NORMAL_SKEWNESS = (Math.SQRT2 * (4 - Math.PI)) / Math.pow(Math.PI - 2, 1.5);
@@ -51,12 +54,19 @@ const Rows = (() => {
     return (Math.exp(a * Math.log(x) + b * Math.log1p(-x) - logBeta(a, b)) * fraction) / a;
   }
 
-  // The second derivative of logGamma
-  function trigamma(x) {
+  // The derivative of order m + 1 of logGamma: the digamma function for m = 0
+  const BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730];
+  const factorial = (m) => (m < 2 ? 1 : m * factorial(m - 1));
+  function polygamma(m, x) {
+    const sign = m % 2 ? 1 : -1;
     let total = 0;
-    for (; x < 15; x++) total += 1 / (x * x);
-    const y = 1 / (x * x);
-    return total + 1 / x + y / 2 + (y / x) * (1 / 6 - y * (1 / 30 - y * (1 / 42 - y / 30)));
+    for (; x < 20; x++) total += factorial(m) / Math.pow(x, m + 1);
+    total += factorial(m) / (2 * Math.pow(x, m + 1)) + (m === 0 ? -Math.log(x) : factorial(m - 1) / Math.pow(x, m));
+    BERNOULLI.forEach((number, i) => {
+      const order = 2 * i + 2;
+      total += (number * factorial(order + m - 1)) / (factorial(order) * Math.pow(x, order + m));
+    });
+    return sign * total;
   }
 
   // Where a growing function of [low, high] becomes positive
@@ -90,11 +100,42 @@ const Rows = (() => {
     const below = edges.map((x) => incompleteBeta(x, a + 1, b + 1));
     const all = (a * b) / (k * (k + 1));
     const chance = below.slice(1).map((value, m) => all * (value - below[m]));
-    return { chance, baseRate, information: all * (trigamma(a + 1) + trigamma(b + 1)) };
+    return { chance, baseRate, ...moments(a, b) };
+  }
+
+  // Information about the slope, and how much standard errors vary, for one row: `_Moments` in rows_needed.py.
+  function moments(a, b) {
+    const k = a + b;
+    const v = (a * b) / (k * (k + 1));
+    const squared = (v * (a + 1) * (b + 1)) / ((k + 2) * (k + 3));
+    const centre = polygamma(0, a + 1) - polygamma(0, b + 1);
+    const powers = (i, j) => {
+      const first = polygamma(0, a + i) - polygamma(0, b + j) - centre;
+      const [second, third, fourth] = [1, 2, 3].map(
+        (m) => polygamma(m, a + i) - (m % 2 ? -1 : 1) * polygamma(m, b + j),
+      );
+      const central = 3 * second ** 2 + fourth;
+      return [
+        second + first ** 2,
+        third + 3 * first * second + first ** 3,
+        central + 4 * first * third + 6 * first ** 2 * second + first ** 4,
+      ];
+    };
+    const [low, high] = [powers(1, 2), powers(2, 1)];
+    const [notP, p] = [(v * (b + 1)) / (k + 2), (v * (a + 1)) / (k + 2)];
+    const information = v * powers(1, 1)[0];
+    const ofScores = (squared * powers(2, 2)[2]) / information ** 2 - 1;
+    const [of2, of3] = [0, 1].map((i) => notP * low[i] - p * high[i]);
+    const ofLine = of2 ** 2 / (information ** 2 * v) + of3 ** 2 / information ** 3;
+    return {
+      information,
+      errorVaries: Math.sqrt(Math.max(v - 3 * squared - v * v, 0)) / (2 * v),
+      slopeVaries: Math.sqrt(Math.max(ofScores + ofLine, 0)) / 2,
+    };
   }
 
   // What n rows show.
-  function at({ chance, baseRate, information }, n) {
+  function at({ chance, baseRate, information, errorVaries, slopeVaries }, n) {
     const xs = chance.map((share) => n * share);
     const sizes = xs.map((x) => (2 * x) / Math.cbrt(1 + Math.pow(2 * Math.PI * x, 1.5)));
     const variances = xs.map((x, m) => Math.max(x - sizes[m] * sizes[m], 0));
@@ -108,9 +149,9 @@ const Rows = (() => {
       events: n * Math.min(baseRate, 1 - baseRate),
       floor,
       floorQ95: Math.min(floor + (Math.sqrt(total) * (Z95 + Z95_SKEWED * skewness)) / n, 1),
-      width: Math.min(BOTH_TAILS * deviation, 1),
-      slopeWidth: (2 * Z) / Math.sqrt(n * information),
-      oeWidth: 2 * Math.sinh(Math.min((Z * deviation) / baseRate, 700)),
+      width: Math.min(ECE_WIDER * BOTH_TAILS * deviation * (1 + (WIDTHS_VARY * Z80 * errorVaries) / Math.sqrt(n)), 1),
+      slopeWidth: ((2 * Z) / Math.sqrt(n * information)) * (1 + (WIDTHS_VARY * Z80 * slopeVaries) / Math.sqrt(n)),
+      oeWidth: 2 * Math.sinh(Math.min((Z * deviation) / baseRate, 700)) * (1 + (Z80 * errorVaries) / Math.sqrt(n)),
     };
   }
 

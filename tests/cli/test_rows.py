@@ -36,9 +36,9 @@ def test_what_so_many_rows_would_show(run):
     """The other way round, with a word of warning where there are few events."""
     plan = believable.expected_precision(300, base_rate=0.01)
     output = run("rows", "--rows", "300", "--rate", "0.01").output
-    assert output.startswith(f"With 300 rows, the 95 % interval of the ECE would be about {plan.width:.2g} wide")
+    assert output.startswith(f"With 300 rows, the 95 % interval of the ECE would be at most {plan.width:.2g} wide")
     assert f"an ECE of about {plan.floor:.2g}, the noise floor, and at most {plan.floor_q95:.2g} in 19 of 20" in output
-    assert f"slope would be about {plan.slope_width:.2g} wide" in output
+    assert f"slope would be at most {plan.slope_width:.2g} wide" in output
     assert "With only 3 rows of the rarer outcome, these numbers are rough." in output
     assert "rough" not in run("rows", "--rows", "3000", "--rate", "0.01").output
 

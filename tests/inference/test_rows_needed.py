@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from believable import Predictions, expected_precision, interval, noise_floor, rows_needed
+from believable import Predictions, expected_precision, interval, noise_floor, observed_expected_ratio, rows_needed
 from believable.errors import InputError
 from believable.inference.rows_needed import _concentration
 
@@ -57,14 +57,15 @@ def test_floor_is_that_of_noise_floor(n, n_bins, rate, auc, strategy):
 
 
 def test_width_is_that_of_interval():
-    """The interval of the ECE of an over-confident model is as wide as foretold, to 10 %."""
+    """Planned is a width that most intervals of the ECE of an over-confident model keep, by at most 15 %."""
     widths, rng = [], np.random.default_rng(0)
     for seed in range(8):
         p = beta_scores(1000, 0.3, 0.8, seed)
         extreme = 1 / (1 + ((1 - p) / p) ** 1.8)
         found = interval("ece", extreme, rng.random(1000) < p, n_resamples=200, random_state=seed)
         widths.append(found.high - found.low)
-    assert expected_precision(1000, base_rate=0.3).width == pytest.approx(np.mean(widths), rel=0.1)
+    planned = expected_precision(1000, base_rate=0.3).width
+    assert np.quantile(widths, 0.8) <= planned <= 1.15 * np.mean(widths)
 
 
 def test_slope_and_oe_are_those_of_the_likelihood():
@@ -74,10 +75,31 @@ def test_slope_and_oe_are_those_of_the_likelihood():
     design = np.column_stack([np.ones(3000), logit])
     covariance = np.linalg.inv(design.T @ (weight[:, None] * design))
     planned = expected_precision(3000, scores=p)
-    z = 1.959964
-    assert planned.slope_width == pytest.approx(2 * z * np.sqrt(covariance[1, 1]), rel=1e-6)
+    z, kept = 1.959964, 0.8416212  # the 97.5 % and 80 % quantiles of the normal distribution
+    off = logit - np.average(logit, weights=weight)
+    j = np.mean(weight * off**2)
+    varies = np.mean(weight**2 * off**4) / j**2 - 1
+    varies += np.mean(weight * (1 - 2 * p) * off**2) ** 2 / (j**2 * weight.mean())
+    varies += np.mean(weight * (1 - 2 * p) * off**3) ** 2 / j**3
+    wider = 1 + 1.8 * kept * np.sqrt(varies / 4 / 3000)
+    assert planned.slope_width == pytest.approx(2 * z * np.sqrt(covariance[1, 1]) * wider, rel=1e-6)
     se = np.sqrt(weight.sum()) / p.sum()
-    assert planned.oe_width == pytest.approx(np.exp(z * se) - np.exp(-z * se), rel=1e-6)
+    varies = np.mean(p * (1 - p) ** 4 + (1 - p) * p**4) - weight.mean() ** 2  # of (y - p)^2
+    wider = 1 + kept * np.sqrt(varies / 4 / 3000) / weight.mean()
+    assert planned.oe_width == pytest.approx((np.exp(z * se) - np.exp(-z * se)) * wider, rel=1e-6)
+
+
+@pytest.mark.parametrize(("n", "rate", "auc"), [(400, 0.5, 0.8), (1000, 0.2, 0.9), (600, 0.05, 0.8)])
+def test_four_samples_in_five_keep_the_widths(n, rate, auc):
+    """Of 100 samples, 68 to 97 have intervals of the slope and of O:E that are no wider than planned (once: half)."""
+    planned, kept = expected_precision(n, base_rate=rate, auc=auc), np.zeros(2)
+    for seed in range(100):
+        p = beta_scores(n, rate, auc, seed)
+        y = np.random.default_rng(seed).random(n) < p
+        slope, ratio = interval("slope", p, y), observed_expected_ratio(p, y)
+        kept += slope.high - slope.low <= planned.slope_width, ratio.high - ratio.low <= planned.oe_width
+    assert kept.min() >= 68
+    assert kept.max() <= 97
 
 
 @pytest.mark.parametrize(("rate", "auc"), [(0.5, 0.8), (0.05, 0.9), (0.9, 0.6)])
@@ -97,14 +119,16 @@ def test_typical_scores_have_the_rate_and_auc_asked_for(rate, auc):
 @settings(max_examples=60, deadline=None)
 @given(n=st.integers(10, 10**6), n_bins=BINS, rate=RATES, auc=AUCS, strategy=STRATEGIES)
 def test_more_rows_tell_more(n, n_bins, rate, auc, strategy):
-    """All widths and floors shrink with rows; four times as many halve the widths, and the floor where rows are many."""
+    """All widths and floors shrink with rows; four times as many halve the widths, or more, and the floor."""
     choices = {"n_bins": n_bins, "base_rate": rate, "auc": auc, "strategy": strategy}
     few, more, many = (expected_precision(rows, **choices) for rows in (n, 4 * n, 10**9))
     assert all(getattr(more, name) < getattr(few, name) for name in FIELDS if getattr(few, name) < 1e300)
     assert few.floor <= few.floor_q95
-    assert more.width == pytest.approx(few.width / 2)
-    assert more.slope_width == pytest.approx(few.slope_width / 2)
-    assert expected_precision(4 * 10**9, **choices).floor == pytest.approx(many.floor / 2, rel=1e-3)
+    assert more.width <= few.width / 2 * (1 + 1e-9) or few.width == 1
+    assert more.slope_width <= few.slope_width / 2 * (1 + 1e-9)
+    most = expected_precision(4 * 10**9, **choices)
+    for name in FIELDS[:1] + FIELDS[2:]:
+        assert getattr(most, name) == pytest.approx(getattr(many, name) / 2, rel=2e-3)
 
 
 @settings(max_examples=60, deadline=None)
@@ -147,11 +171,10 @@ def test_rows_needed_bring_events():
 
 
 def test_width_without_events_is_no_promise():
-    """Why so: with 42 rows and a base rate of 0.001 the formula says 0.02, and `interval` finds four times as much."""
-    p = beta_scores(42, 0.001, 0.8)
-    assert expected_precision(42, base_rate=0.001).width < 0.02
-    found = interval("ece", p, np.zeros(42, int), n_resamples=200, random_state=0)
-    assert found.high - found.low > 0.06
+    """Why so: for 300 rows with a base rate of 0.001 most samples have no event, and O:E no interval of that width."""
+    p = beta_scores(300, 0.001, 0.8)
+    assert expected_precision(300, base_rate=0.001).oe_width > 50
+    assert interval("oe", p, np.zeros(300, int)).high < 20
 
 
 def test_an_error_is_never_larger_than_one():
@@ -183,7 +206,7 @@ def test_words():
     assert str(expected_precision(1000, n_bins=15, base_rate=0.2)).splitlines() == [
         "1,000 rows in 15 uniform bins:",
         "  a perfectly calibrated model would show an ECE of about 0.03 (95th percentile 0.042)",
-        "  95 % intervals would be about this wide: ECE 0.046, slope 0.35, O:E 0.22",
+        "  in 4 of 5 samples, 95 % intervals would be at most this wide: ECE 0.051, slope 0.38, O:E 0.23",
     ]
     for rate in (0.01, 0.99):
         assert str(expected_precision(1000, base_rate=rate)).endswith(

@@ -93,6 +93,13 @@ from believable._kernels.smoothing import (
 )
 from believable._kernels.solve import RootLook, RootSettings, find_root
 from believable._kernels.sorting import ascending, auc, by_score, sort_pairs
+from believable._kernels.student import (
+    degrees_of_freedom,
+    expanded_level,
+    expanded_p_value,
+    jackknife_error,
+    t_quantile,
+)
 from believable._kernels.sums import classwise_sums, n_moments, pair_sums
 from believable._kernels.temperature import (
     TemperatureFit,
@@ -150,9 +157,12 @@ __all__ = [
     "classwise_moments",
     "classwise_sums",
     "clipped_logit",
+    "degrees_of_freedom",
     "distances",
     "draw_labels",
     "edges_below",
+    "expanded_level",
+    "expanded_p_value",
     "extrema",
     "faded_around",
     "faded_before",
@@ -168,6 +178,7 @@ __all__ = [
     "flat_pieces",
     "frame_of",
     "inner_shares",
+    "jackknife_error",
     "label_scores",
     "label_terms",
     "laplace_form",
@@ -227,6 +238,7 @@ __all__ = [
     "spline_slopes",
     "spread_rows",
     "sup_tail",
+    "t_quantile",
     "tempered",
     "tiles",
     "top_hit",

@@ -102,8 +102,8 @@ def _scores(file: Path, prob: str | None, percent: bool, format: str | None) -> 
 def _answer(plan: ExpectedPrecision, wishes: dict[str, float]) -> str:
     if not wishes:
         return (
-            f"With {plan.n:,} rows, the 95 % interval of the ECE would be about {plan.width:.2g} wide, and a perfectly "
-            f"calibrated model would show an ECE of about {plan.floor:.2g}."
+            f"With {plan.n:,} rows, the 95 % interval of the ECE would be at most {plan.width:.2g} wide in 4 of 5 "
+            f"samples, and a perfectly calibrated model would show an ECE of about {plan.floor:.2g}."
         )
     words = {
         "width": "a 95 % interval of the ECE that is at most {:g} wide",
@@ -112,16 +112,18 @@ def _answer(plan: ExpectedPrecision, wishes: dict[str, float]) -> str:
         "oe_width": "a 95 % interval of O:E that is at most {:g} wide",
     }
     *most, last = (words[name].format(value) for name, value in wishes.items())
-    return f"Collect {plan.n:,} rows: they give {', '.join(most)}{' and ' if most else ''}{last}."
+    sure = "" if set(wishes) == {"floor"} else ", in 4 of 5 samples"
+    return f"Collect {plan.n:,} rows: they give {', '.join(most)}{' and ' if most else ''}{last}{sure}."
 
 
 def _shown(plan: ExpectedPrecision) -> list[str]:
     return [
         f"A perfectly calibrated model would show an ECE of about {plan.floor:.2g}, the noise floor, and at most "
         f"{plan.floor_q95:.2g} in 19 of 20 samples.",
-        f"The 95 % interval of the ECE of a miscalibrated model would be about {plan.width:.2g} wide.",
-        f"The 95 % interval of the calibration slope would be about {plan.slope_width:.2g} wide, that of the ratio of "
-        f"observed to expected events (O:E) about {plan.oe_width:.2g}.",
+        f"The 95 % interval of the ECE of a miscalibrated model would be at most {plan.width:.2g} wide in 4 of 5 "
+        "samples.",
+        f"The 95 % interval of the calibration slope would be at most {plan.slope_width:.2g} wide, that of the ratio "
+        f"of observed to expected events (O:E) at most {plan.oe_width:.2g}, each in 4 of 5 samples.",
     ]
 
 

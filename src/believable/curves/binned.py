@@ -129,7 +129,11 @@ def wilson_interval(rate: Float64s, n: Float64s, level: float) -> tuple[Float64s
     """Return Wilson's score interval for a proportion observed in n trials."""
     from statistics import NormalDist
 
-    z = -NormalDist().inv_cdf((1 - level) / 2)
+    return wilson_ends(rate, n, -NormalDist().inv_cdf((1 - level) / 2))
+
+
+def wilson_ends(rate: Float64s, n: Float64s, z: float) -> tuple[Float64s, Float64s]:
+    """Return the ends of Wilson's interval: all proportions within z of their own standard errors."""
     middle = (rate + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2))
     # At rates of 0 and 1 the ends are exactly 0 and 1, which rounding could miss.

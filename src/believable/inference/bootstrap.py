@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
+from believable import _kernels
+from believable._kernels import expanded_level
 from believable._types import Float64s, Ints
+from believable.curves.binned import wilson_ends
 from believable.errors import UndefinedError
 from believable.inference.cells import ABSENT_SHARE
 from believable.inference.clusters import drawn_counts, has_several_pairs_per_row, unit_of_rows
@@ -20,6 +24,8 @@ from believable.stats.sums import row_terms
 
 POINTS_PER_STRATUM = 1000  # points beyond this number are merged before they are resampled
 TIED_REPLICATE = 1e-12  # relative and absolute distance within which a replicate equals the value
+MIN_CLUSTERS_TO_RESAMPLE = 40  # fewer clusters get an interval with Student's t: see benchmarks/small_samples.py
+MOST_EXPONENT = 700.0  # larger ones overflow
 MAX_PARTS_LEFT_OUT = 200  # parts of the rows left out in turn, for the acceleration of BCa
 
 
@@ -142,20 +148,69 @@ def units_of(question: Question, unit: Ints, n_units: int) -> SumUnits | MeanUni
 
 
 def sums_interval(
-    question: Question, cluster: Ints | None, level: float, n_draws: int, accelerated: bool, rng: np.random.Generator
-) -> tuple[float, float]:
-    """Return the interval of a metric of sums over rows."""
+    question: Question, cluster: Ints | None, level: float, method: str, n_draws: int, rng: np.random.Generator
+) -> tuple[float, float, str]:
+    """Return the interval of a metric of sums over rows, and the method."""
     rows = question.rows
     assert rows is not None
     unit, n_units = unit_of_rows(cluster, len(rows), rng)
     units = units_of(question, unit, n_units)
+    few = cluster is not None and n_units < MIN_CLUSTERS_TO_RESAMPLE
+    if method == "auto" and needs_jackknife(question, few):
+        left_out = units.values(question, 1 - np.eye(n_units)) if n_units > 1 else np.array([question.value()])
+        return jackknife_ends(question, left_out, None, level)
     replicates = defined(units.values(question, drawn_counts(n_units, n_draws, rng)))
-    if not accelerated:
-        return percentile_ends(replicates, level)
+    n = len(rows) if cluster is None else int(cluster.max()) + 1  # before any were merged
+    if method == "percentile":
+        return *percentile_ends(replicates, expanded_level(level, n)), "percentile"
     part = np.arange(n_units) % min(n_units, MAX_PARTS_LEFT_OUT)
     without = (part != np.arange(part.max() + 1)[:, None]).astype(np.float64)
     left_out = defined(units.values(question, without)) if len(without) > 1 else np.zeros(1)
-    return bca_ends(replicates, left_out, question.value(), level)
+    wider = expanded_level(level, n, _kernels.degrees_of_freedom(left_out, n))
+    return *bca_ends(replicates, left_out, question.value(), wider), "bca"
+
+
+def needs_jackknife(question: Question, few_clusters: bool) -> bool:
+    """Return whether to use a standard error and Student's t: for few clusters, shares and skill.
+
+    Eight resampled clusters vary too little, and their skewness cannot be estimated. A share of 1 does not vary at all
+    when resampled. A skill is compared with the base rate, and its bootstrap is biased where events are rare.
+    """
+    assert question.row is not None
+    facts = question.row.sums
+    return few_clusters or facts.is_share or facts.is_skill
+
+
+def jackknife_ends(
+    question: Question, left_out: Float64s, times: Float64s | None, level: float
+) -> tuple[float, float, str]:
+    """Return the interval from the values without each unit, and the method.
+
+    A share has Wilson's interval, a skill that of the logarithm of the ratio of losses, which is nearly symmetric.
+    """
+    row, value = question.row, question.value()
+    assert row is not None
+    if np.isnan(left_out).any():
+        raise UndefinedError(
+            f"the interval of {row.name} needs each outcome in at least two rows (or clusters): without one of them "
+            "the metric is undefined"
+        )
+    if not np.isfinite(left_out).all():  # a certain and wrong prediction makes the log loss infinite
+        finite = left_out[np.isfinite(left_out)]
+        return float(finite.min(initial=value)), value, "jackknife"
+    n = float(len(left_out) if times is None else times.sum())
+    error = _kernels.jackknife_error(left_out, times)
+    if row.sums.is_share:
+        effective = 1 + value * (1 - value) / error**2 if error > 0 else n  # n itself for rows of equal weight
+        low, high = wilson_ends(np.array(value), np.array(effective), _kernels.t_quantile(level, max(n - 1, 1)))
+        return float(low), float(high), "wilson"
+    if row.sums.is_skill and left_out.max() < 1 and value < 1:
+        logs = np.log(1 - left_out)
+        reach = _kernels.t_quantile(level, _kernels.degrees_of_freedom(logs, n, times))
+        by = math.exp(min(reach * _kernels.jackknife_error(logs, times), MOST_EXPONENT))
+        return 1 - (1 - value) * by, 1 - (1 - value) / by, "jackknife"
+    reach = error * _kernels.t_quantile(level, _kernels.degrees_of_freedom(left_out, n, times))
+    return max(value - reach, row.low), min(value + reach, row.high), "jackknife"
 
 
 # --- statistics -------------------------------------------------------------------------------------------------------

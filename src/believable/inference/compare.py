@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from believable import _check
+from believable import _check, _kernels
 from believable._check import generator, renamed
 from believable._types import Float64s, Ints
 from believable.curves.binned import as_html
@@ -94,9 +94,10 @@ def compare(
     ("ece", "smece") to compare calibration alone.
 
     Rows (with `clusters`, whole clusters) are resampled for both models together, so that what makes a row difficult
-    for both cancels. Calibration errors are inflated by sampling noise, by an amount that differs between models. Their
-    intervals, from inverted tests, are therefore combined by the square-and-add rule of Zou and Donner, with the
-    correlation of the two errors.
+    for both cancels. With n clusters, quantiles and p-values are those of Student's t with n - 1 degrees of freedom.
+    Calibration errors are inflated by sampling noise, by an amount that differs between models. Their intervals, from
+    inverted tests, are therefore combined by the square-and-add rule of Zou and Donner, with the correlation of the two
+    errors.
 
     Parameters
     ----------
@@ -154,8 +155,11 @@ def compare(
         method = "inversion"
     else:
         differences = _paired_differences(a, b, cluster, n_resamples, rng)
-        low, high = bootstrap.percentile_ends(differences, level)
-        p_value, method = _two_sided(differences), "percentile"
+        wider, p_value, method = level, _two_sided(differences), "percentile"
+        if cluster is not None:
+            n = len(np.unique(cluster))
+            wider, p_value = _kernels.expanded_level(level, n), _kernels.expanded_p_value(p_value, n)
+        low, high = bootstrap.percentile_ends(differences, wider)
     difference = value_a - value_b if value_a != value_b else 0.0  # inf - inf would be NaN
     return Comparison(difference, low, high, level, p_value, value_a, value_b, name, method)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from believable import _check
 from believable._check import generator, renamed
+from believable._kernels import expanded_level
 from believable._types import Ints
 from believable.curves.binned import as_html
 from believable.errors import InputError
@@ -31,6 +32,7 @@ MAX_DRAWS_FOR_LEVEL = 100_000  # a high level needs more draws, but gets no more
 NUMBERS_PER_CANDIDATE, LEAST_SHARE_OF_DRAWS = 300_000, 0.4
 ROWS_OF_SPARSE_BIN = 3
 NOTE_OF_SPARSE_BINS = "half of the bins hold three rows or fewer: the interval relies on what classes have in common"
+MIN_CLUSTERS = 6  # fewer hardly show how much clusters differ, and a note says so
 POINTS_OF_TEST, MAX_POINTS_OF_TEST = 200, 1000  # scores are merged into about this many points while a test is inverted
 
 
@@ -96,9 +98,15 @@ def interval(
     The plug-in value of a calibration error is biased upwards near 0, and its percentile bootstrap almost never covers
     the true value there. Intervals of calibration errors therefore come from inverting a test: they contain the true
     errors for which a value like the observed one is plausible. The test simulates data whose true gaps have a given
-    size, with shapes drawn from what the observed gaps allow (smooth along the scores, rough, sparse, or in one place).
-    Classes may share a shape. The kernel
-    errors are means over pairs of rows and use the variance of such means. Other metrics are bootstrapped.
+    size, with shapes drawn from what the observed gaps allow (smooth along the scores, rough,
+    sparse, or in one place). Classes may share a shape.
+
+    Metrics of sums (Brier score, log loss, O:E) are bootstrapped, with bias-corrected and accelerated quantiles that
+    are expanded by Student's t. Where a bootstrap covers too rarely, another method is used: "wilson" for accuracy,
+    "delong" for the AUC, "profile" for slope and calibration-in-the-large, and "jackknife" for the Brier skill score
+    (see their docstrings), and for metrics of sums with fewer than 40 clusters: the value plus and minus t standard
+    errors, with Satterthwaite's degrees of freedom. The kernel errors are means over pairs of rows and use the variance
+    of such means ("pairs"). Other metrics, and functions of your own, get percentiles of resampled rows.
 
     Parameters
     ----------
@@ -111,10 +119,11 @@ def interval(
     level : float
         Confidence level.
     clusters : array-like of shape (n,), optional
-        The cluster of each row, if rows belong together (patients, queries): clusters are resampled as a whole.
+        The cluster of each row, if rows belong together (patients, queries): clusters are resampled, or left out, as a
+        whole. With fewer than six, the interval is rough, and its note says so.
     method : {"auto", "inversion", "percentile", "bca"}
-        "auto" inverts a test for calibration errors and bootstraps other metrics. The percentile bootstrap of a
-        calibration error is offered for comparison; near perfect calibration it does not cover the true value.
+        "auto" chooses as described above; the others force a method. The percentile bootstrap of a calibration error is
+        offered for comparison; near perfect calibration it does not cover the true value.
     n_resamples : int
         Number of resampled data sets; more are drawn if the level requires it, and down to 40 % of them if there are
         several hundred bins.
@@ -184,19 +193,13 @@ def interval(
                 argument="method",
             )
         found = inverted(error, cluster, level, n_resamples, rng)
-        note = found.note or _note(question)
+        note = found.note or _note(question) or _note_on_clusters(cluster)
         return Interval(found.low, found.high, level, value, found.estimate, "inversion", note)
-    own_interval = None if question.row is None else question.row.interval
-    if own_interval is not None and method == "auto":
-        if cluster is not None:
-            raise InputError(
-                "intervals of the kernel errors do not support clusters: leave {argument} out",
-                argument="clusters",
-            )
-        low, high, estimate = own_interval(question.source, level, question.options)
-        return Interval(low, high, level, value, estimate, "pairs")
+    note = _note(question) or _note_on_clusters(cluster)
+    if method == "auto" and (estimate := question.own_interval(level, cluster)) is not None:
+        return Interval(estimate.low, estimate.high, level, value, estimate.value, estimate.method, note)
     low, high, how = _bootstrapped(question, cluster, level, method, n_resamples, rng)
-    return Interval(low, high, level, value, value, how, _note(question))
+    return Interval(low, high, level, value, value, how, note)
 
 
 def as_error(question: Question) -> Question | None:
@@ -277,6 +280,11 @@ def _note(question: Question) -> str:
     return "conservative: a statistic does not record which classes belong to one row"
 
 
+def _note_on_clusters(cluster: Ints | None) -> str:
+    n = MIN_CLUSTERS if cluster is None else len(np.unique(cluster))
+    return "" if n >= MIN_CLUSTERS else f"rough: {n} clusters hardly show how much clusters differ"
+
+
 def _n_points(question: Question) -> int:
     """Return the number of points: enough to resolve the bandwidth, if the error is one."""
     if not question.is_fixed_point:
@@ -290,9 +298,7 @@ def _bootstrapped(
     if question.is_of_sums:
         if question.rows is None:
             return statistic_interval(question, level, method, n_draws, rng)
-        accelerated = method in ("auto", "bca")
-        how = "bca" if accelerated else "percentile"
-        return *bootstrap.sums_interval(question, cluster, level, n_draws, accelerated, rng), how
+        return bootstrap.sums_interval(question, cluster, level, method, n_draws, rng)
     if method == "bca":
         raise InputError(
             "{method='bca'} supports metrics of sums only (Brier score, accuracy, …); use 'percentile'",
@@ -301,4 +307,5 @@ def _bootstrapped(
     replicates = None if cluster is not None else bootstrap.statistic_replicates(question, n_draws, rng)
     if replicates is None:
         replicates = bootstrap.row_replicates(question, cluster, n_draws, rng)
-    return *bootstrap.percentile_ends(replicates, level), "percentile"
+    wider = level if cluster is None else expanded_level(level, len(np.unique(cluster)))
+    return *bootstrap.percentile_ends(replicates, wider), "percentile"

@@ -6,6 +6,7 @@ Each kind of data provides two things: the variance of the observed gaps, and dr
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import NormalDist
 
 import numpy as np
 
@@ -119,7 +120,15 @@ def bins_of_units(
     rate = np.broadcast_to(np.clip(cells.wy / cells.w, 0, 1), w.shape)
     apart = question.replicates(cells.with_outcomes(*fewer.draw_anew(rate, rng, cells.times(rng, n_draws))))
     widened = float(np.std(whole)) / max(float(np.std(apart)), 1e-300) if np.std(apart) > 0 else 1.0
-    return fewer, float(np.clip(widened, *BOUNDS_OF_WIDENING))
+    return fewer, float(np.clip(widened, *BOUNDS_OF_WIDENING)) * widened_by_few(cluster)
+
+
+def widened_by_few(cluster: Ints | None) -> float:
+    """Return how much wider Student's t is than the normal distribution, for a variance that few clusters estimate."""
+    if cluster is None:
+        return 1.0
+    df, level = max(len(np.unique(cluster)) - 1, 1), 0.95
+    return _kernels.t_quantile(level, df) / NormalDist().inv_cdf((1 + level) / 2)
 
 
 def _widened_by_exclusion(

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from believable import _check
-from believable._types import Array, Float64s
+from believable._types import Array, Float64s, Ints
 from believable.errors import ClippedWarning, CoarseCellsWarning, InputError, UndefinedError
 from believable.inference.cells import BinCells, Cells, PointCells
-from believable.metrics import METRICS, Metric, find_metric
+from believable.metrics import METRICS, Estimate, Metric, find_metric
 from believable.predictions import Predictions, View, as_predictions
 from believable.stats import BinStats, CellStats, ScoreSums, Summary
 from believable.stats.points import PointStats
@@ -59,6 +59,14 @@ class Question:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ClippedWarning)  # the plain call warns once; replicates would repeat it
             return float(self._answer(self.source if source is None else source))
+
+    def own_interval(self, level: float, cluster: Ints | None) -> Estimate | None:
+        """Return the interval that the metric has of its own, or None."""
+        if self.row is None or self.row.interval is None:
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ClippedWarning)
+            return self.row.interval(self.source, level, self.options, cluster)
 
     def _answer(self, source: Any) -> Any:
         """Call the function: custom functions get plain arrays, metrics of the table the checked source."""

@@ -17,7 +17,14 @@ import numpy as np
 from believable import _kernels
 from believable._types import Array, Float64s, Ints
 from believable.errors import InputError, UndefinedError
-from believable.inference.bootstrap import SumUnits, bca_ends, defined, percentile_ends
+from believable.inference.bootstrap import (
+    SumUnits,
+    bca_ends,
+    defined,
+    jackknife_ends,
+    needs_jackknife,
+    percentile_ends,
+)
 from believable.inference.cells import matched
 from believable.inference.question import Question
 from believable.predictions import Predictions
@@ -43,18 +50,24 @@ def statistic_interval(
             )
         return *_normal_interval(question, level), "normal"
     units = _Counted(question, found)
+    value, rows = question.value(), float(units.n.sum())
+    lone = rows < 2  # nothing is left if the only row is left out
+    without_one = np.ones((1, units.n_units)) if lone else 1 - np.diag(1 / np.maximum(units.n, 1))
+    if method == "auto" and needs_jackknife(question, few_clusters=False):
+        times = np.array([rows]) if lone else units.n
+        return jackknife_ends(question, units.values(question, without_one), times, level)
     replicates = defined(units.values(question, units.draw(n_draws, rng)))
-    value = question.value()
     centre = float(units.values(question, np.ones((1, units.n_units)))[0])
     if math.isfinite(value) and math.isfinite(centre):
         replicates = replicates + (value - centre)  # cells use mean scores, the sums do not
-    if method == "percentile":
-        return *percentile_ends(replicates, level), "percentile"
-    if units.n.sum() < 2:  # nothing is left if the only row is left out
-        return *percentile_ends(replicates, level), "bca"
-    left_out = units.values(question, 1 - np.diag(1 / np.maximum(units.n, 1)))
+    if method == "percentile" or lone:
+        how = "percentile" if method == "percentile" else "bca"
+        return *percentile_ends(replicates, _kernels.expanded_level(level, rows)), how
+    left_out = units.values(question, without_one)
     kept = ~np.isnan(left_out)
-    return *bca_ends(replicates, left_out[kept] + (value - centre), value, level, units.n[kept]), "bca"
+    left_out, times = left_out[kept] + (value - centre), units.n[kept]
+    wider = _kernels.expanded_level(level, rows, _kernels.degrees_of_freedom(left_out, rows, times))
+    return *bca_ends(replicates, left_out, value, wider, times), "bca"
 
 
 def statistic_floor(question: Question, n_draws: int, rng: np.random.Generator) -> Float64s:

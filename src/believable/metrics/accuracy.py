@@ -24,7 +24,7 @@ def _share(sums: ScoreSums | _Hits) -> float:
     counts=score_sums,
     says=_share,
     needs="sums",
-    sums=SumFacts(mean_of="correct", of_predicted=True),
+    sums=SumFacts(mean_of="correct", of_predicted=True, is_share=True),
     best=1.0,
     reference="—",
     elsewhere={

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, Literal, get_args
@@ -9,9 +10,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from believable import _check, _kernels
-from believable._types import Array, Float64s
+from believable._types import Array, Float64s, Ints
 from believable.errors import InputError, UndefinedError
-from believable.metrics.table import metric
+from believable.metrics._roc_variance import RocVariance, mean_interval
+from believable.metrics.table import Estimate, metric
 from believable.predictions import Predictions
 from believable.stats import CellStats
 from believable.stats.source import PointStats, count_points, rows_in, source_of
@@ -56,10 +58,41 @@ def _mean(values: list[float], weights: list[float], average: Average) -> float:
     return float(np.average(values, weights=weights) if average == "weighted" else np.mean(values))
 
 
+def _one_vs_rest(rows: Predictions) -> Iterator[tuple[Array, Float64s, int | None]]:
+    """Yield the scores and outcomes of each class, and its number if there are several."""
+    if rows.kind == "binary":
+        yield rows.scores, rows.labels.astype(np.float64), None
+        return
+    if rows.kind == "multiclass" and rows.n_classes == 2:
+        yield rows.scores[:, 1], (rows.labels == 1).astype(np.float64), None
+        return
+    for k in range(rows.n_classes):
+        occurred = rows.labels[:, k] if rows.kind == "multilabel" else rows.labels == k
+        yield np.ascontiguousarray(rows.scores[:, k]), occurred.astype(np.float64), k
+
+
+def _interval(source: Any, level: float, options: Mapping[str, Any], cluster: Ints | None) -> Estimate | None:
+    """Return the interval of the unweighted one-vs-rest mean; None for other means, for which rows are resampled."""
+    rows = rows_in(source)
+    value = auc(source, **options)
+    is_plain = options.get("average", "macro") == "macro" and options.get("multi_class", "ovr") == "ovr"
+    if not (is_plain or source.is_binary):
+        return None
+    if rows is None or (cluster is None and len(_points(rows)) == 1):
+        # The points of several classes do not say how classes correlate: assume that they do so perfectly.
+        low, high = np.mean([RocVariance.of_points(one).interval(level) for one in _points(source)], axis=0)
+        return Estimate(value, float(low), float(high), level, "delong")
+    weight = _weights(rows)
+    unit = np.arange(len(rows)) if cluster is None else cluster
+    classes = [RocVariance.of_rows(scores, share, weight, unit) for scores, share, _ in _one_vs_rest(rows)]
+    return Estimate(value, *mean_interval(classes, level), level, "delong")
+
+
 @metric(
     alias="auc",
     counts=_points,
     says=_mean_over_classes,
+    interval=_interval,
     needs="cells",
     best=1.0,
     spacing="logit",
@@ -105,12 +138,20 @@ def auc(
     sample_weight : array-like of shape (n,), optional
         Importance weights.
 
+    `interval("auc", ...)` uses DeLong's variance (Obuchowski's, for clusters) on the logit scale, with Student's t and
+    Welch's degrees of freedom. Alone, it is too narrow when an outcome is rare, because few rows rarely show the low
+    scores that some of them have. So with m rows (or clusters) of the rarer outcome, the distance to either end is at
+    least v times that of Newcombe's method 5 plus (1 - v) times DeLong's (of logits), where v = min(1, 20 / m). If the
+    data show no variance, as for an AUC of 1, the interval is Newcombe's. For several classes, the distances of their
+    ends are combined like standard errors, with the correlation that the rows show.
+
     From `CellStats` (binary or classwise), rows within a cell count as ties. This is exact when the scores lie on the
     grid; otherwise the error is at most half the share of (positive, negative) pairs that share a cell.
 
     References
     ----------
-    Hanley, McNeil (1982), Radiology; Hand, Till (2001), Machine Learning, for "ovo".
+    Hanley, McNeil (1982), Radiology; Hand, Till (2001), Machine Learning, for "ovo"; DeLong et al. (1988), Biometrics;
+    Obuchowski (1997), Biometrics; Newcombe (2006), Statistics in Medicine 25, 559-573.
 
     Examples
     --------
@@ -137,14 +178,9 @@ def auc(
 def _of_rows(rows: Predictions, average: Average) -> float:
     """Return the AUC from the rows, without first merging rows of equal scores."""
     weight = _weights(rows)
-    if rows.kind == "binary":
-        return _one(rows.scores, rows.labels.astype(np.float64), weight, None)
-    if rows.kind == "multiclass" and rows.n_classes == 2:
-        return _one(rows.scores[:, 1], (rows.labels == 1).astype(np.float64), weight, None)
     values, weights = [], []
-    for k in range(rows.n_classes):
-        occurred = (rows.labels[:, k] if rows.kind == "multilabel" else rows.labels == k).astype(np.float64)
-        values.append(_one(np.ascontiguousarray(rows.scores[:, k]), occurred, weight, k))
+    for scores, occurred, k in _one_vs_rest(rows):
+        values.append(_one(scores, occurred, weight, k))
         weights.append(float(weight @ occurred))
     return _mean(values, weights, average)
 

@@ -40,7 +40,7 @@ def _variance(sums: ScoreSums) -> float:
     counts=score_sums,
     says=_saved,
     needs="sums",
-    sums=SumFacts(variance=_variance),
+    sums=SumFacts(is_skill=True, variance=_variance),
     low=-math.inf,
     high=1.0,
     best=1.0,
@@ -54,6 +54,9 @@ def brier_skill_score(predictions: Any, actuals: Any = None, *, sample_weight: A
 
     1 - Brier score / Brier score of the base rates. 1 is best, 0 is no better than the base rates, negative is worse.
     Undefined when only one class occurs.
+
+    `interval("bss", ...)` is that of the logarithm of the ratio of the two scores, with the jackknife's standard error
+    and Student's t. The bootstrap is biased where events are rare, because the base rate is in the denominator.
 
     References
     ----------

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from believable import _check, _kernels
-from believable._types import Array, Float64s, Notion
+from believable._types import Array, Float64s, Ints, Notion
 from believable.curves.curve import TOO_FLAT, by_logit
 from believable.errors import UndefinedError
 from believable.metrics._logistic import (
     INTERVALS,
     Interval,
+    Rows,
     as_counts,
+    as_effective_rows,
     counts_for_profile,
     normal_quantile,
     profile_end,
+    scaled_profile,
+    without_each_cluster,
 )
 from believable.metrics.table import Estimate, metric
 from believable.stats.source import Points, PointStats, Source, count_points, one_stratum, source_of
@@ -41,6 +45,11 @@ def _shift(stats: PointStats, *, interval: Interval = "wald", level: float = 0.9
     if not math.isinf(value):
         return _finite(value, logits, points, interval, level)
     counts = counts_for_profile(points) if interval == "profile" else as_counts(points)
+    return _one_sided(value, logits, counts, level)
+
+
+def _one_sided(value: float, logits: Float64s, counts: Points | None, level: float) -> Estimate:
+    """Return the interval of an infinite shift; without bounds if there is no likelihood."""
     if counts is None:
         return Estimate(value, -math.inf, math.inf, level, "unbounded")
     side = -1 if value > 0 else 1
@@ -48,10 +57,36 @@ def _shift(stats: PointStats, *, interval: Interval = "wald", level: float = 0.9
     return Estimate(value, -math.inf if side > 0 else end, end if side > 0 else math.inf, level, "profile")
 
 
+def _interval(source: Any, level: float, options: Mapping[str, Any], cluster: Ints | None) -> Estimate:
+    """Return the profile-likelihood interval, widened as the jackknife or the sandwich say."""
+    notion, r = options.get("notion"), options.get("r")
+    given = by_logit(one_stratum(_points(source, notion=notion, r=r), "calibration-in-the-large"))
+    logits, points = given.logits, given.points
+    value = float(shifts(logits, points))
+    if math.isinf(value):
+        unbounded = Estimate(value, -math.inf, math.inf, level, "unbounded")
+        return unbounded if cluster is not None else _one_sided(value, logits, as_counts(points), level)
+    counts, by = as_effective_rows(points)
+    one, at = np.ones((1, len(logits))), np.array([value])
+    information = _kernels.likelihood(one, at, points.w, points.wy, logits)[2].item()
+    if cluster is None:
+        n, n_units = int(points.n.sum()), math.inf
+        middle = _kernels.score_products(one, at, points.w2, points.w2y, logits).item()
+        variance = middle / information**2 * n / max(n - 1, 1)
+    else:
+        rows, n_units = Rows.of(source, notion, r), int(cluster.max()) + 1
+        constant = np.ones((1, len(rows.logit)))
+        variance = without_each_cluster(constant, at, rows, cluster, rows.logit).item()
+    deviance = _deviance(logits, counts, value)
+    ends = scaled_profile(deviance, value, variance, 1 / (information * by), level, n_units)
+    return Estimate(value, *ends, level, "profile")
+
+
 @metric(
     alias="citl",
     counts=_points,
     says=_shift,
+    interval=_interval,
     needs="cells",
     of="confidence",
     low=-math.inf,
@@ -84,6 +119,9 @@ def calibration_in_the_large(
 
     The weight of the negatives at a score is the total weight there minus that of the positives, so a row is lost to
     rounding if it shares its score with rows of 1e16 times its weight.
+
+    `interval("citl", ...)` is the profile-likelihood interval, widened for weights and clusters as in
+    `calibration_slope_intercept`, with n / (n - 1).
 
     From `CellStats`, all rows of a cell count at the cell's mean score.
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from believable import _check, _kernels
-from believable._types import Array, Float64s, Notion
+from believable._types import Array, Float64s, Ints, Notion
 from believable.curves.curve import TOO_FLAT, LogitPoints, by_logit
 from believable.curves.logistic import Line
 from believable.errors import UndefinedError
 from believable.metrics._logistic import (
     INTERVALS,
     Interval,
+    Rows,
     as_counts,
+    as_effective_rows,
     counts_for_profile,
     normal_quantile,
     profile_end,
+    scaled_profile,
+    without_each_cluster,
 )
 from believable.metrics._slope_alone import slope_alone, slopes_alone
 from believable.metrics.table import Estimate, metric
@@ -82,10 +86,42 @@ def _slope_intercept(
     return SlopeIntercept(*_wald(_line(x, points), given, points, level), n_clipped)
 
 
+def _interval(source: Any, level: float, options: Mapping[str, Any], cluster: Ints | None) -> Estimate | None:
+    """Return the profile-likelihood interval of the slope, widened as the jackknife or the sandwich say.
+
+    With a fixed intercept there is none, and the slope is resampled.
+    """
+    if options.get("fix_intercept"):
+        return None
+    notion, r = options.get("notion"), options.get("r")
+    given = by_logit(one_stratum(_points(source, notion=notion, r=r), "the calibration slope"))
+    x, points = given.x, given.points
+    separated = int(_kernels.separation(x, points.w, points.wy))
+    if separated and cluster is not None:
+        return Estimate(separated * math.inf, -math.inf, math.inf, level, "unbounded")
+    if separated:
+        return _infinite(given, separated, level)[0]
+    line = _line(x, points)
+    counts, by = as_effective_rows(points)
+    assumed = np.linalg.inv(line.fit.information * by)
+    if cluster is None:
+        n, n_units = int(points.n.sum()), math.inf
+        variance = float(line.variance(x, points, np.array([[0.0], [1.0]]))[0]) * n / max(n - 2, 1)
+    else:
+        rows, n_units = Rows.of(source, notion, r), int(cluster.max()) + 1
+        columns = line.columns(rows.logit - given.origin)
+        variance = float(without_each_cluster(columns, line.fit.coefficients, rows, cluster)[1, 1])
+    deviance = _deviance(x, np.ones_like(x), counts, float(line.fit.log_likelihood) * by)
+    unit = line.scale**2
+    ends = scaled_profile(deviance, float(line.slope), variance / unit, float(assumed[1, 1]) / unit, level, n_units)
+    return Estimate(float(line.slope), *ends, level, "profile")
+
+
 @metric(
     alias="slope",
     counts=_points,
     says=_slope_intercept,
+    interval=_interval,
     needs="cells",
     of="confidence",
     low=-math.inf,
@@ -125,6 +161,11 @@ def calibration_slope_intercept(
     is inf, or -inf if the positives are below. The intercept is then the limit of the best intercept for ever steeper
     lines. Because a/b tends to minus the threshold, halfway between the classes on the logit scale, it is infinite
     unless the threshold is a score of 1/2. Undefined if only one class occurs or all scores are equal.
+
+    `interval("slope", ...)` is the profile-likelihood interval, with the deviance divided by the ratio of the sandwich
+    variance (times n / (n - 2)) to that of the likelihood, where this is above 1 (Rao and Scott 1984). It allows for
+    weights, and for rates that a line does not fit. With clusters the variance is the jackknife's, and the quantile
+    Student's t.
 
     From `CellStats`, all rows of a cell count at the cell's mean score.
 

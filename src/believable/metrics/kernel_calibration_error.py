@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from believable import _check, _kernels
+from believable._types import Ints
 from believable.errors import InputError, UndefinedError
 from believable.metrics.kernel_blocks import KernelBlocks, value_of_blocks
 from believable.metrics.kernel_vectors import (
@@ -21,7 +22,7 @@ from believable.metrics.kernel_vectors import (
     similarity_of,
     unbiased_skce,
 )
-from believable.metrics.table import metric
+from believable.metrics.table import Estimate, metric
 from believable.predictions import Predictions, as_predictions
 
 Estimator = Literal["unbiased", "biased", "block", "linear"]
@@ -53,14 +54,19 @@ def _mean_over_pairs(pairs: KernelPairs, *, estimator: Estimator = "unbiased", b
 
 
 def _interval_of_square(
-    predictions: Predictions, level: float, options: Mapping[str, Any]
-) -> tuple[float, float, float]:
-    """Return the ends of the interval and the estimate, from the unbiased mean over pairs and its variance.
+    predictions: Predictions, level: float, options: Mapping[str, Any], cluster: Ints | None
+) -> Estimate:
+    """Return the interval and the estimate, from the unbiased mean over pairs and its variance.
 
     The variance of such a mean has two parts (Hoeffding 1948): the variation between rows in their mean over partners,
     which vanishes for calibrated scores, and the variation between pairs, which remains. A bootstrap would pair rows
     with copies of themselves and overestimate the error.
     """
+    if cluster is not None:
+        raise InputError(
+            "intervals of the kernel errors do not support clusters: leave {argument} out",
+            argument="clusters",
+        )
     asked = {name: options[name] for name in ("kernel", "bandwidth") if name in options}
     vectors, similarity = _pairs(predictions, what="the kernel calibration error", **asked)
     squared = unbiased_skce(vectors, similarity)
@@ -71,8 +77,7 @@ def _interval_of_square(
     second = 2 * sums.squares / pairs**2
     # The means over partners are noisy themselves, so the first part contains the second twice.
     reach = -NormalDist().inv_cdf((1 - level) / 2) * float(np.sqrt(max(first - second, second)))
-    low, high = squared - reach, squared + reach
-    return low, high, squared
+    return Estimate(squared, squared - reach, squared + reach, level, "pairs")
 
 
 @metric(
@@ -180,10 +185,12 @@ def _root(pairs: KernelPairs) -> float:
     return float(max(squared, 0.0) ** 0.5)
 
 
-def _interval_of_root(predictions: Predictions, level: float, options: Mapping[str, Any]) -> tuple[float, float, float]:
-    low, high, squared = _interval_of_square(predictions, level, options)
-    low, high, squared = (float(np.sqrt(max(end, 0.0))) for end in (low, high, squared))
-    return low, high, squared
+def _interval_of_root(
+    predictions: Predictions, level: float, options: Mapping[str, Any], cluster: Ints | None
+) -> Estimate:
+    found = _interval_of_square(predictions, level, options, cluster)
+    squared, low, high = (float(np.sqrt(max(end, 0.0))) for end in (found.value, found.low, found.high))
+    return Estimate(squared, low, high, level, "pairs")
 
 
 @metric(

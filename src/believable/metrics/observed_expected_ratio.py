@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from believable import _check
-from believable._types import Notion
+from believable._types import Ints, Notion
 from believable.errors import UndefinedError
 from believable.metrics._logistic import normal_quantile
 from believable.metrics.table import Estimate, SumFacts, metric
+from believable.predictions import Predictions
 from believable.stats import ScoreSums
 from believable.stats.source import Source, count_points, event_sums, one_stratum, sums_or_source
 
@@ -62,10 +65,28 @@ def _ratio(totals: Totals, level: float = 0.95) -> Estimate:
         return Estimate(value, value * math.exp(-error), float(value * np.exp(error)), level, "log")
 
 
+def _interval_without_events(
+    source: Any, level: float, options: Mapping[str, Any], cluster: Ints | None
+) -> Estimate | None:
+    """Return the interval of a ratio of 0, which does not vary when rows are resampled; None for any other ratio."""
+    asked = {name: options[name] for name in ("notion", "r") if name in options}
+    found = _ratio(_totals(source, **asked), level)
+    if found.value > 0:
+        return None
+    if cluster is None or not isinstance(source, Predictions):
+        return found
+    # In the worst case all rows of a cluster have the same outcome, and then each cluster counts once.
+    w = np.ones(len(source)) if source.weights is None else source.weights
+    by_cluster = np.bincount(cluster, w)
+    fewer = float(np.sum(by_cluster**2) / np.sum(w**2))
+    return replace(found, high=found.high * fewer)
+
+
 @metric(
     alias="oe",
     counts=_totals,
     says=_ratio,
+    interval=_interval_without_events,
     needs="sums",
     sums=SumFacts(of_predicted=True),
     of="confidence",

@@ -37,6 +37,10 @@ class SumFacts:
     of_predicted : bool
         Whether only the predicted class matters, so that for a matrix the variance follows from the pairs (confidence,
         correct).
+    is_share : bool
+        Whether the metric is a share of rows, so that its interval is Wilson's.
+    is_skill : bool
+        Whether the metric is 1 minus a ratio of two losses, so that its interval is that of the ratio's logarithm.
     variance : callable, optional
         `sums -> float`: the variance for a multiclass matrix, from second moments of rows, if it is not that of a mean.
     by_chance : callable, optional
@@ -47,6 +51,8 @@ class SumFacts:
     mean_of: str = ""
     without_labels: bool = False
     of_predicted: bool = False
+    is_share: bool = False
+    is_skill: bool = False
     variance: Callable[[ScoreSums], float] | None = None
     by_chance: Callable[..., tuple[float, float | None]] | None = None
 
@@ -97,7 +103,8 @@ class Metric:
     largest_gap : bool
         Whether the metric is the largest gap of any bin, whatever the norm.
     interval : callable, optional
-        `(predictions, level, options) -> (low, high, estimate)`, for a metric with its own kind of interval.
+        `(source, level, options, cluster) -> Estimate`, for a metric with its own kind of interval; None says that
+        these data get the usual kind. `cluster` is the number of each row's cluster, or None.
     sums : SumFacts
         The sampling variation, for a metric of `ScoreSums`.
     spacing : {"uniform", "logit"}
@@ -130,7 +137,7 @@ class Metric:
     fixed_point: str
     signed_by: str
     largest_gap: bool
-    interval: Callable[..., tuple[float, float, float]] | None
+    interval: Callable[..., Estimate | None] | None
     sums: SumFacts
     spacing: Spacing
     target: str
@@ -203,7 +210,7 @@ def metric(
     fixed_point: str = "",
     signed_by: str = "",
     largest_gap: bool = False,
-    interval: Callable[..., tuple[float, float, float]] | None = None,
+    interval: Callable[..., Estimate | None] | None = None,
     sums: SumFacts = SumFacts(),
     spacing: Spacing = "uniform",
     target: str = "",

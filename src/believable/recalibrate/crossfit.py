@@ -487,7 +487,7 @@ def loss_gain(first: Mapped, second: Mapped, score: Score, problem: RowsInFolds,
         return Gain(value, value, value, level, math.inf)
     differences = before - after
     value, error, df = mean_of_rows(differences, problem.weights, problem.cluster)
-    t = t_quantile(level, df)
+    t = _kernels.t_quantile(level, df)
     low, high = skewed_interval(t, _skewness_of_mean(differences, value, problem))
     more = t * FITTED_ON_ALL[score] * second.share_fitted / (df + 1)
     return Gain(value, value + low * error, value + math.hypot(high * error, more), level, error)
@@ -550,7 +550,7 @@ def interval_of(losses: Float64s, problem: RowsInFolds, level: float) -> Interva
         rows = int(np.isinf(losses).sum())
         note = f"{in_rows(rows)} the observed outcome had predicted probability 0"
         return Interval(value, value, level, value, value, "mean", note)
-    reach = t_quantile(level, df) * error
+    reach = _kernels.t_quantile(level, df) * error
     return Interval(max(value - reach, 0.0), value + reach, level, value, value, "mean")
 
 
@@ -587,10 +587,3 @@ def check_score(score: Any) -> Score:
         )
     _check.choice(score, SCORES, "score")
     return score  # type: ignore[no-any-return]
-
-
-def t_quantile(level: float, df: int) -> float:
-    """Return t such that a share `level` of Student's t distribution lies between -t and t."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(df, (1 + level) / 2))
