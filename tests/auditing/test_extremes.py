@@ -7,9 +7,11 @@ import re
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from believable import Audit, audit
 from believable.auditing.advice import _rounded_away
+from believable.cli import main
 from believable.errors import LimitWarning
 from tests.auditing.extremes import extreme_rows
 
@@ -51,3 +53,14 @@ def test_audits_of_extreme_rows(seed):
     p, y, options = extreme_rows(np.random.default_rng(seed))
     forms = in_every_form(audit(p, y, fix=seed < 2, progress=False, **options))
     assert not any(NOT_A_NUMBER.search(form) for form in forms)
+
+
+def test_the_command_line_writes_every_form(tmp_path):
+    """Of a file with the scores of a softmax in double precision."""
+    p = [5e-324, 1e-200, 1e-45, 1 - 2**-53, 0.0] * 8
+    (tmp_path / "scores.csv").write_text("p,y\n" + "".join(f"{x!r},{int(x > 0.5)}\n" for x in p))
+    forms = {name: tmp_path / f"audit.{name}" for name in ("html", "json", "markdown")}
+    options = [word for name, path in forms.items() for word in (f"--{name}", str(path))]
+    result = CliRunner().invoke(main, ["audit", str(tmp_path / "scores.csv"), "--no-fix", *options])
+    assert result.exit_code == 0, result.output
+    assert all(path.stat().st_size for path in forms.values())
