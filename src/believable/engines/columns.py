@@ -15,6 +15,7 @@ from believable.errors import InputError
 LIST_TYPES = (nw.List, nw.Array)
 TEXT_TYPES = (nw.String, nw.Categorical, nw.Enum)
 MAX_COLUMNS_NAMED = 12  # the most column names that a message lists
+HALF = getattr(nw, "Float16", nw.Float32)  # which narwhals 2.20, the oldest that is allowed, does not know
 CAST = "cast it to a number first"
 FIRST_INEXACT_INTEGER = 2**53  # above this float64 cannot represent every integer
 
@@ -151,7 +152,7 @@ def score_type(schema: Mapping[str, Any], names: Sequence[str], from_logits: boo
         dtype = schema[name]
         dtype = dtype.inner if isinstance(dtype, LIST_TYPES) else dtype
         numeric(dtype, name, "scores", advice)
-        small.append(dtype in (nw.Float32, nw.Float16))
+        small.append(dtype in (nw.Float32, HALF))
     return "float32" if all(small) and not from_logits else "float64"
 
 
