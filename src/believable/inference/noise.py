@@ -109,9 +109,9 @@ def bins_of_units(
     units are drawn to that when bins are drawn independently, both at the observed rates. Noise from the residuals
     themselves would not do: in bins with almost no events, it would remove some.
     """
-    fewer = replace(cells, size=cells.size / clustering(rows, cells, cluster))
     if rows.kind == "multiclass" and cluster is None:
         return cells, _widened_by_exclusion(question, rows, cells, n_draws, rng)
+    fewer = replace(cells, size=cells.size / clustering(rows, cells, cluster))
     unit, n_units = unit_of_rows(cluster, len(rows), rng)
     weight, residuals = weights_by_unit(rows, cells, unit, n_units), residuals_by_unit(rows, cells, unit, n_units)
     counts = drawn_counts(n_units, n_draws, rng)
@@ -134,7 +134,10 @@ def widened_by_few(cluster: Ints | None) -> float:
 def _widened_by_exclusion(
     question: Question, rows: Predictions, cells: Cells, n_draws: int, rng: np.random.Generator
 ) -> float:
-    """Return the ratio of the spread of the error when labels of rows are drawn to that when bins are drawn alone."""
+    """Return the ratio of the spread of the error when labels of rows are drawn to that when bins are drawn alone.
+
+    Drawing rows again would not do if bins hold a few rows: a row that is drawn twice repeats its outcome.
+    """
     n_draws = int(np.clip(LABELS_TO_DRAW // len(rows), FEWEST_LABEL_DRAWS, n_draws))
     cell, scores = cells_of_classes(rows, cells), rows.scores
     weight = None if rows.weights is None else rows.weights.astype(np.float64, copy=False)
