@@ -17,6 +17,7 @@ from believable.errors import InputError
 from believable.inference import bootstrap
 from believable.inference.clusters import cluster_of_rows, drawn_counts, residuals_by_unit, unit_of_rows
 from believable.inference.interval import Interval, as_error, tails_of
+from believable.inference.difference import tested_differences
 from believable.inference.inversion import NARROWEST_SHAPE_BANDWIDTH, Inverted, Tails, invert
 from believable.inference.question import Question, ask
 from believable.predictions import Predictions
@@ -207,25 +208,10 @@ def _of_errors(
     a: Question, b: Question, cluster: Ints | None, level: float, n_draws: int, rng: np.random.Generator
 ) -> tuple[float, float, float]:
     seed = int(rng.integers(2**62))  # the same for both models, so that shared noise cancels
-    tails = [tails_of(each, cluster, n_draws, np.random.default_rng(seed)) for each in (a, b)]
-    together = correlation(tails, cluster, n_draws, rng)
-
-    def ends(at_level: float, refine: bool) -> tuple[float, float]:
-        return square_and_add(invert(tails[0], at_level, refine), invert(tails[1], at_level, refine), together)
-
-    low, high = ends(level, True)
-
-    def excludes_none(p: float) -> bool:
-        low, high = ends(1 - p, False)
-        return low > 0 or high < 0
-
-    small, large = 2 / (1 + n_draws), 1.0  # the draws cannot resolve smaller p-values
-    if excludes_none(small):
-        large = small
-    while large / small > 1.02:
-        middle = math.sqrt(small * large)
-        small, large = (small, middle) if excludes_none(middle) else (middle, large)
-    return low, high, large
+    pair = [tails_of(each, cluster, n_draws, np.random.default_rng(seed)) for each in (a, b)]
+    found = [invert(each, level) for each in pair]
+    tested = tested_differences(pair, found, cluster, n_draws, rng)
+    return *tested.interval(level), tested.p_value
 
 
 def square_and_add(a: Inverted, b: Inverted, correlation: float) -> tuple[float, float]:

@@ -75,7 +75,7 @@ class Tails:
     def at(self, error: float) -> tuple[float, float]:
         """Return the probabilities of a value at least, and at most, the observed one, given this true error."""
         if error not in self.tried:
-            shown = self._shown(error)
+            shown = self.shown(error)
             tiny = TIED_ERROR * self.observed  # equal except for rounding counts as equal
             at_least = np.count_nonzero(shown >= self.observed - tiny)
             at_most = np.count_nonzero(shown <= self.observed + tiny)
@@ -83,7 +83,7 @@ class Tails:
             self.tried[error] = ((1 + at_least) / n, (1 + at_most) / n) if len(shown) else (1.0, 0.0)
         return self.tried[error]
 
-    def _shown(self, error: float) -> Float64s:
+    def shown(self, error: float, noise: Noise | None = None) -> Float64s:
         """Simulate the errors of data with this true error, for the shapes that can reach it; empty if too few can."""
         cells, again = self.cells, np.random.default_rng(self.seed)  # all candidates share the same random numbers
         rate = None
@@ -93,7 +93,7 @@ class Tails:
             if len(able) < MIN_SHARE_OF_SHAPES * len(rate):
                 return np.empty(0)
             rate = rate[np.resize(able, len(rate))]  # shapes that reach it replace those that do not
-        wy, w = self.noise(rate, again)
+        wy, w = (noise or self.noise)(rate, again)
         shown = self.question.replicates(cells.with_outcomes(wy, w), max(self.observed, NARROWEST_SHAPE_BANDWIDTH))
         if self.widened == 1:
             return shown
@@ -132,7 +132,7 @@ class Tails:
         return max(error, self.observed / 20, NARROWEST_SHAPE_BANDWIDTH)
 
     def _spread_at_zero(self) -> float:
-        low, self.lucky, high = map(float, np.quantile(self._shown(0.0), [0.025, LUCKY_SHARE, 0.975]))
+        low, self.lucky, high = map(float, np.quantile(self.shown(0.0), [0.025, LUCKY_SHARE, 0.975]))
         return high - low or max(self.observed, 1e-3)
 
     def for_sure(self, tail: float) -> float:
