@@ -130,9 +130,7 @@ class DifferenceOfErrors:
             tiny = 1e-9 * (abs(observed) + max(a.observed, b.observed))  # equal except for rounding counts as equal
             larger.append((1 + np.count_nonzero(shown >= observed - tiny)) / (1 + len(shown)))
             smaller.append((1 + np.count_nonzero(shown <= observed + tiny)) / (1 + len(shown)))
-        return cls(
-            candidates, np.maximum.accumulate(larger), np.minimum.accumulate(smaller)
-        )
+        return cls(candidates, np.maximum.accumulate(larger), np.minimum.accumulate(smaller))
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the ends of the candidates that are not rejected."""
