@@ -15,6 +15,13 @@ from believable.curves.binned import as_html
 from believable.errors import InputError
 from believable.inference import bootstrap
 from believable.inference.clusters import cluster_of_rows, has_several_pairs_per_row
+from believable.inference.functions import (
+    SHARE_OF_DRAWS,
+    as_error_of_points,
+    can_simulate,
+    is_error_of_rows,
+    tails_of_function,
+)
 from believable.inference.inversion import Inverted, Tails, invert
 from believable.inference.noise import bins_of_units, noise_of_pairs, noise_of_points
 from believable.inference.question import Question, ask
@@ -25,6 +32,10 @@ Method = Literal["auto", "inversion", "percentile", "bca"]
 METHODS = ("auto", "inversion", "percentile", "bca")
 WIDENED_BY_TIED_CLASSES = 2**0.5  # classes of one row exclude each other, which at most doubles an error's variance
 MAX_DRAWS_FOR_LEVEL = 100_000  # a high level needs more draws, but gets no more than this
+NOT_TO_BE_TRUSTED = (
+    "noise alone raises this error, so that its percentile bootstrap lies too high, and near perfect calibration does "
+    "not contain the true value"
+)
 POINTS_OF_TEST, MAX_POINTS_OF_TEST = 200, 1000  # scores are merged into about this many points while a test is inverted
 
 
@@ -163,15 +174,23 @@ def interval(
         )
     value = question.value()
     error = as_error(question)
-    if method == "inversion" or (method == "auto" and error is not None):
-        if error is None:
-            raise InputError(
-                "{method='inversion'} supports calibration errors only; use 'percentile'",
-                argument="method",
-            )
+    if error is not None and method in ("auto", "inversion"):
         found = inverted(error, cluster, level, n_resamples, rng)
         note = found.note or _note(question)
         return Interval(found.low, found.high, level, value, found.estimate, "inversion", note)
+    is_noisy = method != "percentile" and is_error_of_rows(question, rng)
+    if is_noisy and can_simulate(question, cluster):
+        draws = max(int(n_resamples * SHARE_OF_DRAWS), least)
+        found = invert(tails_of_function(as_error_of_points(question), draws, rng), level)
+        return Interval(found.low, found.high, level, value, found.estimate, "inversion", found.note)
+    if method == "inversion":
+        raise InputError(
+            "{method='inversion'} supports calibration errors only; use 'percentile'"
+            if not is_noisy
+            else "{method='inversion'} of this error needs 1-D scores with labels 0 and 1, without clusters and weights; "
+            "use 'percentile'",
+            argument="method",
+        )
     own_interval = None if question.row is None else question.row.interval
     if own_interval is not None and method == "auto":
         if cluster is not None:
@@ -182,12 +201,15 @@ def interval(
         low, high, estimate = own_interval(question.source, level, question.options)
         return Interval(low, high, level, value, estimate, "pairs")
     low, high, how = _bootstrapped(question, cluster, level, method, n_resamples, rng)
-    return Interval(low, high, level, value, value, how, _note(question))
+    return Interval(low, high, level, value, value, how, NOT_TO_BE_TRUSTED if is_noisy else _note(question))
 
 
 def as_error(question: Question) -> Question | None:
     """Return the question whose test can be inverted: the same, or the error it estimates; None for other metrics."""
     row = question.row
+    if row is not None and not row.is_halved(question.options) and row.in_halves is not None:
+        options = row.in_halves(question.source, question.options)
+        question = question if options is None else replace(question, options=options)
     if row is None or not row.is_halved(question.options):
         return None
     if row.target:

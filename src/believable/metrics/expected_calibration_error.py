@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from believable._types import Convention, Norm, Notion, Strategy
-from believable.metrics.binned_error import binned_error, conventional_error
+from believable.metrics.binned_error import binned_error, conventional_error, in_own_bins
 from believable.metrics.table import metric
 from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, count_bins, source_of
 
@@ -17,6 +17,7 @@ from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, count_
     needs="bins",
     bins="uniform",
     of="confidence",
+    in_halves=in_own_bins,
     power=1,
     reference="Naeini et al. 2015; Guo et al. 2017",
     elsewhere={

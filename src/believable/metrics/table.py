@@ -84,6 +84,9 @@ class Metric:
         The degree to which the metric grows with the residuals, outcome minus score: 1 for errors, 2 for squared
         errors. Their intervals come from inverting a test, because the plug-in value is biased upwards near 0. None for
         other metrics, and for errors that can be 0 although the scores are miscalibrated.
+    in_halves : callable, optional
+        `(source, options) -> options or None`, for options that neither half takes, such as `convention`: options of
+        the halves with the same value on these rows, if there are any.
     fixed_point : str
         For a metric that is the fixed point of a norm of the residuals (smECE): the option that fixes the norm.
     signed_by : str
@@ -119,6 +122,7 @@ class Metric:
     bins: str
     of: str
     power: float | None
+    in_halves: Callable[[Any, Mapping[str, Any]], dict[str, Any] | None] | None
     fixed_point: str
     signed_by: str
     largest_gap: bool
@@ -184,6 +188,7 @@ def metric(
     bins: str = "",
     of: str = "",
     power: float | None = None,
+    in_halves: Callable[[Any, Mapping[str, Any]], dict[str, Any] | None] | None = None,
     fixed_point: str = "",
     signed_by: str = "",
     largest_gap: bool = False,
@@ -212,6 +217,7 @@ def metric(
             bins=bins,
             of=of,
             power=power,
+            in_halves=in_halves,
             fixed_point=fixed_point,
             signed_by=signed_by,
             largest_gap=largest_gap,
