@@ -16,8 +16,8 @@ from believable.curves.binned import as_html
 from believable.errors import InputError
 from believable.inference import bootstrap
 from believable.inference.clusters import cluster_of_rows, drawn_counts, residuals_by_unit, unit_of_rows
-from believable.inference.interval import Interval, as_error, tails_of
 from believable.inference.difference import tested_differences
+from believable.inference.interval import Interval, as_error, tails_of
 from believable.inference.inversion import NARROWEST_SHAPE_BANDWIDTH, Inverted, Tails, invert
 from believable.inference.question import Question, ask
 from believable.predictions import Predictions

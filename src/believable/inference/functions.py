@@ -6,6 +6,7 @@ A statistic cannot be resampled in place of the rows, so the function is called 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +25,11 @@ from believable.stats.source import PointStats, count_points, one_stratum
 DRAWS_OF_NATURE = 60  # calibrated data sets by which a function is recognised
 TIMES_REPEATED = 8  # with an eighth as many rows, an error is nearly three times as large by chance
 GROWTH_OF_ERRORS = 1.5  # functions that grow less by that are not calibration errors
-TIMES_ENLARGED = 8  # rows are repeated this often to compute the error of given rates, which labels can only approximate
+DRIFT_OF_ERRORS = 0.2  # functions that change more when all rows are repeated depend on the number of rows itself
+SHARE_LEFT = 0.25  # of an error's mean size for calibrated scores, that may be left without noise
+TIMES_ENLARGED = (
+    8  # rows are repeated this often to compute the error of given rates, which labels can only approximate
+)
 SHAPES_FOR_POWER = 30  # shapes by which the growth of a function with the gaps is measured
 POINTS_OF_FUNCTION = 2000  # more distinct scores are merged
 SHARE_OF_DRAWS = 0.25  # a function is called for each draw and each candidate, so that fewer draws have to do
@@ -33,9 +38,11 @@ SHARE_OF_DRAWS = 0.25  # a function is called for each draw and each candidate, 
 def is_error_of_rows(question: Question, rng: np.random.Generator) -> bool:
     """Return whether rows are needed for a calibration error: by the table of metrics, or as the function behaves.
 
-    A function is computed for labels drawn from the scores, and again for an eighth of these rows, each repeated eight times
-    with its label. A calibration error is never negative, and grows as the noise does; a Brier score, or an AUC,
-    stays the same on average, and a signed error has both signs.
+    A function is computed for labels drawn from the scores, for these rows twice over, and for an eighth of them, each
+    repeated eight times with its label. A calibration error is never negative, stays the same when all rows are
+    repeated, and grows as the noise does. A Brier score or an AUC stays the same on average, a signed error has both
+    signs, and a chi-squared statistic doubles with the rows. For one event it must also nearly vanish if every range of
+    scores has as many events as the scores say.
     """
     rows, row = question.rows, question.row
     if rows is None:
@@ -47,13 +54,29 @@ def is_error_of_rows(question: Question, rng: np.random.Generator) -> bool:
         drawn = rows.relabelled(draws.draw())
         few = rng.permutation(len(rows))[: math.ceil(len(rows) / TIMES_REPEATED)]
         repeated = drawn.take(np.resize(few, len(rows)))
-        values.append([one_value(question, drawn), one_value(question, repeated)])
+        twice = drawn.take(np.resize(np.arange(len(rows)), 2 * len(rows)))
+        values.append([_value_or_nan(question, one) for one in (drawn, repeated, twice)])
     found = np.array(values)
     found = found[np.isfinite(found).all(axis=1)]
     if len(found) < DRAWS_OF_NATURE / 2 or found.min() < 0:
         return False
-    before, after = found.mean(axis=0)
-    return bool(after > GROWTH_OF_ERRORS * before)
+    before, after, doubled = found.mean(axis=0)
+    if after <= GROWTH_OF_ERRORS * before or abs(doubled - before) > DRIFT_OF_ERRORS * before:
+        return False
+    if rows.kind != "binary":
+        return True
+    points = one_stratum(count_points(rows), "a function")
+    return bool(_value_at(question, points.score, points.n, points.n * points.score) < SHARE_LEFT * before)
+
+
+def _value_or_nan(question: Question, source: Any) -> float:
+    """Return the function of simulated rows; NaN if it fails, as a foreign function may where one class is absent."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return question.value(source)
+    except Exception:  # anything may be raised there, and the data themselves will raise it again
+        return math.nan
 
 
 def can_simulate(question: Question, cluster: Ints | None) -> bool:

@@ -32,10 +32,11 @@ Method = Literal["auto", "inversion", "percentile", "bca"]
 METHODS = ("auto", "inversion", "percentile", "bca")
 WIDENED_BY_TIED_CLASSES = 2**0.5  # classes of one row exclude each other, which at most doubles an error's variance
 MAX_DRAWS_FOR_LEVEL = 100_000  # a high level needs more draws, but gets no more than this
-NOT_TO_BE_TRUSTED = (
-    "noise alone raises this error, so that its percentile bootstrap lies too high, and near perfect calibration does "
-    "not contain the true value"
+NOISE_RAISES_IT = (
+    "do not trust this interval near perfect calibration: noise alone raises the error, so its bootstrap lies too high"
 )
+NOISE_MOVES_IT = "do not trust this interval: resampling alone moves the value, so the function is biased by noise"
+MOST_REPLICATES = 0.9  # where more lie on one side of the value, resampling is said to move it
 POINTS_OF_TEST, MAX_POINTS_OF_TEST = 200, 1000  # scores are merged into about this many points while a test is inverted
 
 
@@ -178,19 +179,16 @@ def interval(
         found = inverted(error, cluster, level, n_resamples, rng)
         note = found.note or _note(question)
         return Interval(found.low, found.high, level, value, found.estimate, "inversion", note)
-    is_noisy = method != "percentile" and is_error_of_rows(question, rng)
+    is_noisy = method in ("auto", "inversion") and is_error_of_rows(question, rng)
     if is_noisy and can_simulate(question, cluster):
         draws = max(int(n_resamples * SHARE_OF_DRAWS), least)
         found = invert(tails_of_function(as_error_of_points(question), draws, rng), level)
         return Interval(found.low, found.high, level, value, found.estimate, "inversion", found.note)
     if method == "inversion":
-        raise InputError(
-            "{method='inversion'} supports calibration errors only; use 'percentile'"
-            if not is_noisy
-            else "{method='inversion'} of this error needs 1-D scores with labels 0 and 1, without clusters and weights; "
-            "use 'percentile'",
-            argument="method",
-        )
+        supports = "calibration errors only"
+        if is_noisy:
+            supports = "this error for 1-D scores with labels 0 and 1 only, without clusters and weights"
+        raise InputError("{method='inversion'} supports {what}; use 'percentile'", argument="method", what=supports)
     own_interval = None if question.row is None else question.row.interval
     if own_interval is not None and method == "auto":
         if cluster is not None:
@@ -200,8 +198,8 @@ def interval(
             )
         low, high, estimate = own_interval(question.source, level, question.options)
         return Interval(low, high, level, value, estimate, "pairs")
-    low, high, how = _bootstrapped(question, cluster, level, method, n_resamples, rng)
-    return Interval(low, high, level, value, value, how, NOT_TO_BE_TRUSTED if is_noisy else _note(question))
+    low, high, how, note = _bootstrapped(question, cluster, level, method, n_resamples, rng)
+    return Interval(low, high, level, value, value, how, NOISE_RAISES_IT if is_noisy else note or _note(question))
 
 
 def as_error(question: Question) -> Question | None:
@@ -283,13 +281,14 @@ def _n_points(question: Question) -> int:
 
 def _bootstrapped(
     question: Question, cluster: Ints | None, level: float, method: str, n_draws: int, rng: np.random.Generator
-) -> tuple[float, float, str]:
+) -> tuple[float, float, str, str]:
+    """Return the ends, how they were computed, and a note."""
     if question.is_of_sums:
         if question.rows is None:
-            return statistic_interval(question, level, method, n_draws, rng)
+            return *statistic_interval(question, level, method, n_draws, rng), ""
         accelerated = method in ("auto", "bca")
         how = "bca" if accelerated else "percentile"
-        return *bootstrap.sums_interval(question, cluster, level, n_draws, accelerated, rng), how
+        return *bootstrap.sums_interval(question, cluster, level, n_draws, accelerated, rng), how, ""
     if method == "bca":
         raise InputError(
             "{method='bca'} supports metrics of sums only (Brier score, accuracy, …); use 'percentile'",
@@ -298,4 +297,7 @@ def _bootstrapped(
     replicates = None if cluster is not None else bootstrap.statistic_replicates(question, n_draws, rng)
     if replicates is None:
         replicates = bootstrap.row_replicates(question, cluster, n_draws, rng)
-    return *bootstrap.percentile_ends(replicates, level), "percentile"
+    value = question.value()
+    sides = np.mean(replicates > value), np.mean(replicates < value)
+    note = NOISE_MOVES_IT if question.row is None and max(sides) > MOST_REPLICATES else ""
+    return *bootstrap.percentile_ends(replicates, level), "percentile", note
