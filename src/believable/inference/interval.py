@@ -105,6 +105,12 @@ def interval(
     size, with shapes drawn from what the observed gaps allow (smooth along the scores, rough, or sparse). The kernel
     errors are means over pairs of rows and use the variance of such means. Other metrics are bootstrapped.
 
+    A function of your own is called on simulated rows to find out whether it is a calibration error: never negative,
+    nearly 0 for calibrated outcomes without noise, larger with more noise, and the same when all rows are repeated. If
+    so, its test is inverted, with labels drawn for the given scores; this takes several thousand calls, and needs 1-D
+    scores, labels 0 and 1, and independent rows without weights. Otherwise it is bootstrapped. `note` says if noise
+    moves it, so that the interval is not to be trusted.
+
     Parameters
     ----------
     metric : str or callable
@@ -121,7 +127,8 @@ def interval(
         "auto" inverts a test for calibration errors and bootstraps other metrics. The percentile bootstrap of a
         calibration error is offered for comparison; near perfect calibration it does not cover the true value.
     n_resamples : int
-        Minimum number of resampled data sets; more are drawn if the level requires it.
+        Minimum number of resampled data sets; more are drawn if the level requires it. For each candidate for the true
+        value of a function, a quarter of them.
     random_state : None, int or numpy Generator
         Random seed, for reproducible results.
     sample_weight : array-like of shape (n,), optional
@@ -135,7 +142,8 @@ def interval(
     Notes
     -----
     For calibration errors, the lower end is 0 if perfect calibration is not rejected. The interval covers the error in
-    the same bins, which hide what averages out within them. `debiased_calibration_error` has the interval of the root
+    the same bins, which hide what averages out within them; for another library's `convention`, in the bins that it
+    makes of these scores. The sweep error chooses its bins anew in each simulated data set. `debiased_calibration_error` has the interval of the root
     mean square error that it estimates.
 
     For the largest gap (`maximum_calibration_error`), the lower end comes from exact bounds of the single bins,

@@ -15,6 +15,7 @@ from statistics import NormalDist
 import numpy as np
 
 from believable._types import Array, Float64s, Int64s
+from believable.errors import UndefinedError
 from believable.inference.cells import Cells
 from believable.inference.question import Question
 
@@ -24,11 +25,16 @@ ANCHORS_OF_SHAPES = 30  # number of cells in which shapes are drawn if there are
 CANDIDATES_BETWEEN_ENDS = 7  # true errors tested between the ends in the first round
 SHARE_TO_REACH = 0.95  # share of a candidate error that a shape must reach although rates stop at 0 and 1
 MAX_ROUNDS_TO_REACH, MAX_STRETCH = 6, 10.0  # attempts to reach it, and the largest factor of each
+STEP_IF_NOT_PROPORTIONAL = 2 / 3  # power of the factor: overshoots by as much as it falls short, for powers 1 and 2
 MIN_SHARE_OF_SHAPES = 0.02  # a candidate is rejected if fewer of the shapes can reach it
 LUCKY_SHARE = 0.1  # for upper ends, observed values are raised to this quantile of the errors under perfect calibration
 NARROWEST_SHAPE_BANDWIDTH = 1e-3  # narrower bandwidths are slow and make no difference
 NO_ERROR = 1e-300  # smaller errors count as 0
 TIED_ERROR = 1e-9  # errors of a smaller relative difference count as equal
+INFINITE_AT_0 = (
+    "this error is infinite if an event occurs where all scores are 0, so it has no interval; leave out rows with a "
+    "score of 0"
+)
 # Draws outcomes (and weights) of data with these rates; None stands for the scores as rates.
 Noise = Callable[[Float64s | None, np.random.Generator], tuple[Float64s, Float64s | None]]
 
@@ -64,6 +70,8 @@ class Tails:
         if question.is_fixed_point and self.observed < NARROWEST_SHAPE_BANDWIDTH:
             # Test the norm at the narrowest bandwidth instead.
             self.observed = float(question.replicates(cells.with_outcomes(cells.wy), NARROWEST_SHAPE_BANDWIDTH)[0])
+        if not np.isfinite(self.observed):
+            raise UndefinedError(INFINITE_AT_0)
         drawn = shapes_of_gaps(cells, variance, n_draws, rng)
         self.shapes = np.clip(cells.conf + drawn, 0, 1) - cells.conf  # rates have to stay within [0, 1]
         self.seed = int(rng.integers(2**62))
@@ -75,7 +83,7 @@ class Tails:
     def at(self, error: float) -> tuple[float, float]:
         """Return the probabilities of a value at least, and at most, the observed one, given this true error."""
         if error not in self.tried:
-            shown = self.shown(error)
+            shown = self._shown(error)
             tiny = TIED_ERROR * self.observed  # equal except for rounding counts as equal
             at_least = np.count_nonzero(shown >= self.observed - tiny)
             at_most = np.count_nonzero(shown <= self.observed + tiny)
@@ -83,7 +91,7 @@ class Tails:
             self.tried[error] = ((1 + at_least) / n, (1 + at_most) / n) if len(shown) else (1.0, 0.0)
         return self.tried[error]
 
-    def shown(self, error: float, noise: Noise | None = None) -> Float64s:
+    def _shown(self, error: float) -> Float64s:
         """Simulate the errors of data with this true error, for the shapes that can reach it; empty if too few can."""
         cells, again = self.cells, np.random.default_rng(self.seed)  # all candidates share the same random numbers
         rate = None
@@ -93,7 +101,7 @@ class Tails:
             if len(able) < MIN_SHARE_OF_SHAPES * len(rate):
                 return np.empty(0)
             rate = rate[np.resize(able, len(rate))]  # shapes that reach it replace those that do not
-        wy, w = (noise or self.noise)(rate, again)
+        wy, w = self.noise(rate, again)
         shown = self.question.replicates(cells.with_outcomes(wy, w), max(self.observed, NARROWEST_SHAPE_BANDWIDTH))
         if self.widened == 1:
             return shown
@@ -105,15 +113,19 @@ class Tails:
         cells, size = self.cells, self._size(error)
         reached = size > NO_ERROR  # stretching a shape without gaps gives no error
         by = (error / size) ** (1 / self.power)
+        exact = self.question.row is None or self.question.row.proportional
         for k in range(MAX_ROUNDS_TO_REACH if cells.are_bins else 1):
             meant = cells.conf + by[:, None] * self.shapes
             rate = np.clip(meant, 0, 1)
-            if k == 0 and np.array_equal(rate, meant):
+            if k == 0 and exact and np.array_equal(rate, meant):
                 return rate, reached
             # Gaps cut off at rates of 0 and 1 make the error too small, so the other gaps have to compensate.
             found = self.question.replicates(cells.with_outcomes(cells.w * rate), self._width(error))
             reached = found > SHARE_TO_REACH * error
-            by = by * np.where(reached, 1.0, np.minimum(error / np.maximum(found, NO_ERROR), MAX_STRETCH))
+            more = np.minimum(error / np.maximum(found, NO_ERROR), MAX_STRETCH)
+            if not exact:  # the error may grow as fast as the square of the gaps, so the step is shorter
+                reached, more = reached & (found * SHARE_TO_REACH < error), more**STEP_IF_NOT_PROPORTIONAL
+            by = by * np.where(reached, 1.0, more)
             if reached.all():
                 break
         return rate, reached
@@ -124,6 +136,8 @@ class Tails:
         if key not in self.sizes:
             outcomes = self.cells.w * (self.cells.conf + self.shapes)
             found = self.question.replicates(self.cells.with_outcomes(outcomes), self._width(error))
+            if not np.isfinite(found).all():
+                raise UndefinedError(INFINITE_AT_0)
             self.sizes = {key: np.maximum(found, NO_ERROR)}
         return self.sizes[key]
 
@@ -132,7 +146,7 @@ class Tails:
         return max(error, self.observed / 20, NARROWEST_SHAPE_BANDWIDTH)
 
     def _spread_at_zero(self) -> float:
-        low, self.lucky, high = map(float, np.quantile(self.shown(0.0), [0.025, LUCKY_SHARE, 0.975]))
+        low, self.lucky, high = map(float, np.quantile(self._shown(0.0), [0.025, LUCKY_SHARE, 0.975]))
         return high - low or max(self.observed, 1e-3)
 
     def for_sure(self, tail: float) -> float:
