@@ -51,7 +51,9 @@ def tests(n_resamples: int) -> dict[str, Callable[[Array, Array, Any], float | N
     found["kernel, resampling"] = partial(p_value, "kernel_calibration_test", method="resampling", draws=True)
     found["Hosmer–Lemeshow, df = G"] = partial(p_value, "hosmer_lemeshow")
     found["Hosmer–Lemeshow, df = G - 2"] = partial(p_value, "hosmer_lemeshow", in_sample=True)
+    found["Hosmer–Lemeshow, safe"] = lambda p, y, rng: p_value("safe_hosmer_lemeshow", p, y, rng, random_state=rng)
     found["Spiegelhalter"] = partial(p_value, "spiegelhalter")
+    found["Cox"] = partial(p_value, "cox_test")
     return found
 
 

@@ -41,7 +41,7 @@ def metric_table() -> str:
         'the name in `evaluate(..., metrics=["ece"])` and `scorer("ece")`.',
         "",
         "*needs* says what a metric can be computed from: sums (`ScoreSums`), bins (`BinStats`, `CellStats`) or cells",
-        "(`CellStats`), all of which can be merged, or only the predictions themselves (pairs).",
+        "(`CellStats`), all of which can be merged, or only the predictions themselves (rows, pairs).",
         "In the sections below, *of a matrix* names the [notion of calibration](definitions.md#notions) that is",
         "measured when you pass one column per class.",
         "",

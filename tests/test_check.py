@@ -54,7 +54,10 @@ REFUSED = {
         "predictions must be 1-D (binary) or 2-D (one column per class), got shape (1, 30, 3)",
     ),
     "column of labels": ((P, Y[:, None]), "actuals must be 1-D, got shape (30, 1); pass actuals.ravel()"),
-    "one-hot labels": ((M, np.eye(3, dtype=int)[Y]), "pass actuals.argmax(axis=1) for one-hot rows"),
+    "one-hot labels": (
+        (M, np.eye(3, dtype=int)[Y]),
+        "pass actuals.argmax(axis=1) or Predictions(..., one_hot=True) for one-hot rows",
+    ),
     "row sums": (
         (with_value(M, [0.7, 0.2, 0.2]), Y),
         "rows of predictions must sum to 1, got 1.1 at row 17; divide by the row sums",

@@ -223,7 +223,7 @@ def test_rows_of_no_weight_are_dropped():
 
 CONTRADICTIONS = {
     "pos_label of matrix": ({"pos_label": 1}, MATRIX, LABELS, "pos_label is for one score per row"),
-    "soft matrix": ({"soft_labels": True}, MATRIX, LABELS, "soft_labels=True is for one score per row"),
+    "soft matrix": ({"soft_labels": True}, MATRIX, LABELS, "actuals must have one entry for each row and class"),
     "two doors": ({"pos_label": 1, "soft_labels": True}, P, Y, "pass only one of pos_label, classes and soft_labels"),
     "few classes": ({"classes": ["a"]}, MATRIX, LABELS, "classes must name 4 classes"),
     "same classes": ({"classes": list("aabc")}, MATRIX, LABELS, "classes must be distinct"),

@@ -34,6 +34,7 @@ from believable.decide import selective as selective
 from believable.decide import threshold_for as threshold_for
 from believable.decide import uncertainty_sample as uncertainty_sample
 from believable.inference import compare as compare
+from believable.inference import cox_test as cox_test
 from believable.inference import expected_precision as expected_precision
 from believable.inference import hosmer_lemeshow as hosmer_lemeshow
 from believable.inference import interval as interval
@@ -42,6 +43,7 @@ from believable.inference import kolmogorov_smirnov_test as kolmogorov_smirnov_t
 from believable.inference import kuiper_test as kuiper_test
 from believable.inference import noise_floor as noise_floor
 from believable.inference import rows_needed as rows_needed
+from believable.inference import safe_hosmer_lemeshow as safe_hosmer_lemeshow
 from believable.inference import spiegelhalter as spiegelhalter
 from believable.inference import subgroups as subgroups
 from believable.metrics import *  # noqa: F403 - the table of metrics makes them public

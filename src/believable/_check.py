@@ -300,8 +300,21 @@ def swapped(predictions: Array, actuals: Array) -> None:
         raise InputError("{hint}", hint=Hint.SWAPPED)
 
 
-def shape_of_labels(actuals: Array, predictions: Array, multilabel: bool) -> None:
-    """Raise unless there is one label per row, or for multilabel a matrix of the shape of the predictions."""
+def shape_of_labels(actuals: Array, predictions: Array, multilabel: bool, by_class: bool = False) -> None:
+    """Raise unless there is one label per row, or a matrix of the shape of the predictions.
+
+    The matrix is for multilabel predictions, and for labels with an entry for each class (`by_class`).
+    """
+    if by_class and predictions.ndim == 2 and not multilabel:
+        if actuals.shape != predictions.shape:
+            raise InputError(
+                "{argument} must have one entry for each row and class, of the shape {needed} of the predictions, got "
+                "{got}",
+                argument="actuals",
+                needed=predictions.shape,
+                got=actuals.shape,
+            )
+        return
     if actuals.ndim == 2 and actuals.shape[1] > 1 and len(actuals) == len(predictions):
         swapped(predictions, actuals)
     if multilabel:
@@ -322,8 +335,9 @@ def shape_of_labels(actuals: Array, predictions: Array, multilabel: bool) -> Non
         )
     if actuals.ndim == 2:
         raise InputError(
-            "{argument} must be 1-D class labels, got shape {got}; pass actuals.argmax(axis=1) for one-hot rows, or "
-            "{Predictions}(..., multilabel=True) if the columns are independent",
+            "{argument} must be 1-D class labels, got shape {got}; pass actuals.argmax(axis=1) or "
+            "{Predictions}(..., one_hot=True) for one-hot rows, {Predictions}(..., soft_labels=True) for shares of "
+            "annotators, or {Predictions}(..., multilabel=True) if the columns are independent",
             argument="actuals",
             got=actuals.shape,
         )
@@ -445,6 +459,52 @@ def soft_labels(actuals: Array, rows: Ints | None) -> Floats:
     return shares
 
 
+def distributions(actuals: Array) -> Floats:
+    """Return soft labels of several classes: rows of shares that sum to 1."""
+    shares = numeric(actuals, "actuals")
+    finite(shares, "soft labels", None)
+    low, high = _kernels.extrema(shares)
+    if low < 0 or high > 1:
+        row, value = _first(shares, (shares < 0) | (shares > 1), None)
+        raise InputError(
+            "soft labels must lie in [0, 1], got {got:.8g} at {row}",
+            got=value,
+            row=row,
+            hint=Sentence("divide counts by their sum in each row, and pass the sums as {sample_weight}"),
+        )
+    row_sums(shares, actuals, None, "soft labels")
+    return shares
+
+
+def one_hot_labels(actuals: Array) -> Ints:
+    """Return the class of each row of a matrix with a single 1 in every row and zeros elsewhere."""
+    no_missing(actuals, None)
+    hot = numeric(actuals, "actuals")
+    other = (hot != 0) & (hot != 1)
+    if other.any():
+        row, value = _first(hot, other, None)
+        raise InputError(
+            "{argument} must be 0 or 1 with {one_hot=True}, got {got:g} at {row}",
+            argument="actuals",
+            one_hot=True,
+            got=value,
+            row=row,
+            hint=Hint.SHARES_OF_ANNOTATORS,
+        )
+    count = np.count_nonzero(hot, axis=1)
+    if np.any(count != 1):
+        row, value = _first(count, count != 1, None)
+        raise InputError(
+            "{argument} must have a single 1 in each row with {one_hot=True}, got {got} at {row}",
+            argument="actuals",
+            one_hot=True,
+            got=value,
+            row=row,
+            hint=Hint.INDEPENDENT_COLUMNS,
+        )
+    return np.asarray(hot.argmax(axis=1))
+
+
 def named_labels(actuals: Array, classes: Sequence[Any], rows: Ints | None) -> Ints:
     """Return the position of each label in `classes`."""
     no_missing(actuals, rows)
@@ -553,6 +613,7 @@ def refuse_contradictions(
     ignore_label: Any,
     multilabel: bool,
     neg_label: Any = None,
+    one_hot: bool = False,
 ) -> None:
     """Raise if two arguments that describe the input contradict each other."""
     if neg_label is not None and pos_label is None:
@@ -561,9 +622,17 @@ def refuse_contradictions(
         raise InputError("{pos_label} and {argument} are both {got!r}", argument="neg_label", got=neg_label)
     if ndim == 2 and pos_label is not None:
         raise InputError("{argument} is for one score per row", argument="pos_label", hint=Hint.CLASSES_OF_COLUMNS)
-    if ndim == 2 and soft_labels:
-        raise InputError("{soft_labels=True} is for one score per row", argument="soft_labels")
-    if (pos_label is not None) + (classes is not None) + bool(soft_labels) > 1:
+    by_class = one_hot or (soft_labels and ndim == 2)
+    if multilabel and by_class:
+        argument = "one_hot" if one_hot else "soft_labels"
+        raise InputError("{argument} cannot be combined with {multilabel=True}", argument=argument, multilabel=True)
+    if one_hot and soft_labels:
+        raise InputError(Sentence("pass only one of {one_hot} and {soft_labels}"))
+    if one_hot and ndim == 1:
+        raise InputError("{one_hot=True} needs {predictions} with one column per class", argument="one_hot")
+    if by_class and ignore_label is not None:
+        raise InputError("{argument} needs one label per row: drop the rows first", argument="ignore_label")
+    if (pos_label is not None) + (classes is not None) + bool(soft_labels and not by_class) > 1:
         raise InputError(Sentence("pass only one of {pos_label}, {classes} and {soft_labels}"))
     if classes is not None and not isinstance(classes, (list, tuple, range, np.ndarray)):
         raise InputError(

@@ -18,7 +18,7 @@ Notion = Literal["binary", "confidence", "top_label", "classwise", "top_r", "rth
 Strategy = Literal["uniform", "quantile"]
 Norm = float | Literal["max"]
 Spacing = Literal["uniform", "logit"]
-Needs = Literal["sums", "bins", "cells", "pairs"]
+Needs = Literal["sums", "bins", "cells", "rows", "pairs"]
 Convention = Literal[
     "scikit-learn", "torchmetrics", "netcal", "relplot", "calibre", "uncertainty-calibration", "array_split"
 ]

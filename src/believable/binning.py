@@ -44,7 +44,7 @@ class Edges:
 
     def __post_init__(self) -> None:
         _check.choice(self.dtype, ("float32", "float64"), "dtype")
-        _check.choice(self.strategy, ("uniform", "quantile", "given"), "strategy")
+        _check.choice(self.strategy, ("uniform", "quantile", "given", "column"), "strategy")
         values = np.array(self.values, self.dtype)
         values.flags.writeable = False
         object.__setattr__(self, "_partition", _kernels.Partition(values, self.strategy == "uniform"))
@@ -121,6 +121,12 @@ class Edges:
 
     def index(self, scores: Floats) -> Ints:
         """Return the bin of each score, like `assign`, for checked scores."""
+        if self.strategy == "column":
+            raise InputError(
+                "{argument} makes bins of another column, but comparisons, clusters and several classes need bins of "
+                "the scores here: leave it out",
+                argument="bin_by",
+            )
         return self.partition(scores.dtype).place(scores)
 
     def partition(self, dtype: np.dtype[Any]) -> _kernels.Partition:
@@ -131,6 +137,65 @@ class Edges:
                 "convert the scores"
             )
         return self._partition
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnBins:
+    """Bins of the values of a column other than the scores, with the bin of every row.
+
+    Attributes
+    ----------
+    index : ndarray of int
+        Bin of each row.
+    ends : ndarray of shape (m, 2)
+        Lower (open) and upper (closed) end of each bin, in the units of the column; the first bin also contains its
+        lower end.
+    """
+
+    index: Ints
+    ends: Float64s
+
+    @classmethod
+    def of(cls, column: Float64s, n_bins: int, strategy: str, edges: Any, weights: Array | None) -> ColumnBins:
+        """Make bins of equal width or equal weight, or of given edges."""
+        n_bins = _check.positive_integer(n_bins, "n_bins", 1, MAX_BINS)
+        low, high = float(column.min()), float(column.max())
+        if edges is not None:
+            ends = _increasing(edges)
+            outside = (column < ends[0]) | (column > ends[-1])
+            if outside.any():
+                row = int(np.argmax(outside))
+                raise InputError(
+                    "{argument} must cover all values of {bin_by}, got {got:g} at {row}",
+                    argument="edges",
+                    got=column[row],
+                    row=row,
+                )
+        elif strategy == "uniform" and low < high:
+            ends = np.asarray(low + (high - low) * _division(n_bins), np.float64)
+            ends[-1] = high  # the sum may be rounded
+        else:
+            values, code = np.unique(column, return_inverse=True)
+            reached = _kernels.running_sum(np.bincount(code, weights).astype(np.float64))
+            inner = values[np.unique(_kernels.quantile_positions(reached, n_bins))]
+            ends = np.concatenate([[low], inner[inner < high], [high]])
+        index = np.searchsorted(ends[1:-1], column, side="left")
+        return cls(index, np.column_stack([ends[:-1], ends[1:]]))
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def as_edges(self, dtype: Any) -> Edges:
+        """Return numbered bins that stand for these in a `BinStats`, and that no score can be assigned to."""
+        return Edges(tuple(_division(len(self)).astype(dtype).tolist()), _name(dtype), "column")
+
+
+def _increasing(edges: Any) -> Float64s:
+    """Return edges in the units of a column, checked."""
+    ends = _check.numeric(edges, "edges").astype(np.float64)
+    if ends.ndim != 1 or len(ends) < 2 or not np.all(np.diff(ends) > 0):
+        raise InputError("{argument} must be at least two numbers that increase", argument="edges")
+    return ends
 
 
 @dataclass(frozen=True, slots=True)

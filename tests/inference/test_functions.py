@@ -150,7 +150,9 @@ def test_errors_of_classes_are_recognised():
     found = interval(top, q, label, n_resamples=200, random_state=0)
     assert found.method == "percentile"
     assert "noise alone raises the error" in found.note
-    with pytest.raises(InputError, match="supports this error for 1-D scores with labels 0 and 1 only, without clusters"):
+    with pytest.raises(
+        InputError, match="supports this error for 1-D scores with labels 0 and 1 only, without clusters"
+    ):
         interval(top, q, label, method="inversion", n_resamples=200, random_state=0)
 
 

@@ -582,7 +582,10 @@ ONE = {"n_resamples": 100, "random_state": 0}
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"options": {"bins": 15}}, "expected_calibration_error has no option 'bins'; it has \\['convention', 'edges'"),
+        (
+            {"options": {"bins": 15}},
+            "expected_calibration_error has no option 'bins'; it has \\['bin_by', 'convention', 'edges'",
+        ),
         ({"method": "student"}, "method"),
         ({"level": 1.0}, "level"),
         ({"level": 95}, "level"),

@@ -1,6 +1,6 @@
 """The negative log-likelihood against its literal definition."""
 
-from math import inf, log, log1p
+from math import fsum, inf, log, log1p
 
 import pytest
 
@@ -53,3 +53,24 @@ def test_infinite():
     assert negative_log_likelihood([[0.0, 1.0], [0.5, 0.5]], [0, 1]) == inf
     assert negative_log_likelihood([0.0, 1.0], [0, 1]) == 0
     assert negative_log_likelihood([0.0, 0.5], [1, 1], sample_weight=[0, 1]) == close(log(2))
+
+
+@over(BINARY, SOFT, MATRIX, MULTILABEL)
+@pytest.mark.parametrize("eps", [None, 0.1])
+def test_each_row(ask, data, eps):
+    """With reduction="none", every row has its own score, and their weighted mean is the score."""
+
+    def cost(p, y):
+        p = p if eps is None else clipped(p, eps)
+        return (y * minus_log(p) if y else 0) + ((1 - y) * (-log1p(-p) if p < 1 else inf) if y < 1 else 0)
+
+    each = ask(negative_log_likelihood, data, reduction="none", eps=eps)
+    literal = []
+    for p, y, _ in rows(data):
+        if data.kind == "multilabel":
+            literal.append(fsum(cost(a, b) for a, b in zip(p, y, strict=True)) / len(p))
+        else:
+            literal.append(cost(p[int(y)], 1) if isinstance(p, list) else cost(p, y))
+    assert each.tolist() == close(literal)
+    average = mean(list(zip(each.tolist(), [w for _, _, w in rows(data)], strict=True)))
+    assert average == close(ask(negative_log_likelihood, data, eps=eps))

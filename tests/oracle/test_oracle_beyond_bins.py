@@ -449,6 +449,14 @@ def test_spiegelhalter_and_brier_are_those_of_val_prob(record):
     assert found.p_value == pytest.approx(record["value"]["S:p"], rel=1e-9)
 
 
+@pytest.mark.parametrize("record", records("rms", "val.prob", without=("heaped_tenths", "half_saturated")))
+def test_cox_test_is_that_of_val_prob(record):
+    """Its U:Chi-sq and U:p, where it drops no rows; its fit of the line is accurate to about 1e-5, the maximum more."""
+    found = believable.cox_test(given(record))
+    assert found.statistic == pytest.approx(record["value"]["U:Chi-sq"], rel=1e-7)
+    assert found.p_value == pytest.approx(record["value"]["U:p"], rel=1e-6, abs=1e-15)
+
+
 @pytest.mark.parametrize("record", records("mapie", "spiegelhalter_statistic", without=("constant",)))
 def test_spiegelhalter_statistic_is_mapies(record):
     """Its p-value is one-sided; its statistic is ours."""

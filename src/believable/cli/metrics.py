@@ -16,7 +16,7 @@ from believable.cli._show import show_section
 if TYPE_CHECKING:
     from believable.metrics import Metric
 
-TEX_MARKS = {r"\sum": "Σ", r"\int": "∫", r"\,": " ", r"\left": "", r"\right": ""}
+TEX_MARKS = {r"\sum": "Σ", r"\sup": "sup", r"\log": "log", r"\int": "∫", r"\,": " ", r"\left": "", r"\right": ""}
 TEX_GROUP = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from html import escape
 from typing import Any, Literal
 
@@ -14,8 +14,9 @@ from believable._types import Float64s, Int64s, Notion, Strategy
 from believable.curves.band import BANDS, Band, exact_interval
 from believable.curves.curve import Curve
 from believable.errors import InputError, MissingDependencyError
+from believable.predictions import as_predictions
 from believable.stats import BinStats
-from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, not_empty, source_of
+from believable.stats.source import TEN, UNIFORM, BinsAsked, column_bins, count_asked, not_empty, source_of
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -40,6 +41,8 @@ class ReliabilityTable:
         Whether `stratum` holds classes or ranks.
     band : {"pointwise", "simultaneous"}
         Whether each interval has this level (Wilson's intervals), or all of them together (exact ones).
+    binned : {"scores", "column"}
+        Whether the bins are made of the scores, or of the column `bin_by`, in whose units `edges` then are.
     """
 
     edges: Float64s
@@ -54,6 +57,7 @@ class ReliabilityTable:
     level: float
     stratum_is: Literal["class", "rank"] = "class"
     band: Band = "pointwise"
+    binned: Literal["scores", "column"] = "scores"
 
     group = _check.renamed_attribute("group", "stratum")
 
@@ -65,7 +69,7 @@ class ReliabilityTable:
         apart = len(set(self.stratum.tolist())) > 1
         first = f"{self.stratum_is:>5} " if apart else ""
         lines = [
-            f"{first}{'scores':>16} {'rows':>10} {'predicted':>10} {'observed':>9} {'gap':>8}  "
+            f"{first}{self.binned:>16} {'rows':>10} {'predicted':>10} {'observed':>9} {'gap':>8}  "
             f"{100 * self.level:.0f} % {self.interval_in_words}"
         ]
         for i in range(len(self)):
@@ -92,7 +96,7 @@ class ReliabilityTable:
     def to_dict(self) -> dict[str, list[Any]]:
         """Return columns by name, with None for empty bins."""
         columns = {"group": self.stratum, "from": self.edges[:, 0], "to": self.edges[:, 1]}
-        columns |= {item.name: getattr(self, item.name) for item in fields(self)[2:-3]}
+        columns |= {item.name: getattr(self, item.name) for item in fields(self)[2:-4]}
         return {
             name: [None if value != value else value for value in column.tolist()] for name, column in columns.items()
         }
@@ -212,13 +216,15 @@ def reliability_table(
     band: Band = "pointwise",
     sample_weight: Any = None,
     edges: Any = None,
+    bin_by: Any = None,
 ) -> ReliabilityTable:
     """Compute the numbers of a reliability diagram: counts, mean score, observed frequency and interval of every bin.
 
     Parameters
     ----------
-    predictions, actuals, n_bins, strategy, notion, r, threshold, pooled, sample_weight, edges
-        As in `expected_calibration_error`.
+    predictions, actuals, n_bins, strategy, notion, r, threshold, pooled, sample_weight, edges, bin_by
+        As in `expected_calibration_error`. With `bin_by`, the table shows whether the predictions are right in each
+        range of another column, such as age.
     level : float
         Confidence level of the intervals.
     band : {"pointwise", "simultaneous"}
@@ -235,8 +241,12 @@ def reliability_table(
     ['group', 'from', 'to', 'n', 'weight', 'conf', 'acc', 'gap', 'low', 'high']
     """
     source = source_of(predictions, actuals, sample_weight)
-    stats = count_asked(source, BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges))
-    return table_of(not_empty(stats), level, band=band)
+    asked = BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges, bin_by)
+    table = table_of(not_empty(count_asked(source, asked)), level, band=band)
+    if bin_by is None:
+        return table
+    ends = column_bins(as_predictions(source), asked).ends
+    return replace(table, edges=np.tile(ends, (len(table) // len(ends), 1)), binned="column")
 
 
 def calibration_curve(
@@ -251,6 +261,7 @@ def calibration_curve(
     pooled: bool = False,
     sample_weight: Any = None,
     edges: Any = None,
+    bin_by: Any = None,
 ) -> tuple[Float64s, Float64s, Int64s]:
     """Compute the mean predicted probability, observed frequency and number of rows of every non-empty bin.
 
@@ -273,6 +284,6 @@ def calibration_curve(
     (array([0.15, 0.9 ]), array([0.5, 1. ]), array([2, 1]))
     """
     source = source_of(predictions, actuals, sample_weight)
-    stats = count_asked(source, BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges))
+    stats = count_asked(source, BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges, bin_by))
     curve = binned_curve(not_empty(stats))
     return curve.x, curve.y, stats.n.copy()

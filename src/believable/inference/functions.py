@@ -18,8 +18,8 @@ from believable.inference.cells import Cells
 from believable.inference.inversion import Tails, shapes_of_gaps
 from believable.inference.null import LabelDraws
 from believable.inference.question import Question
-from believable.metrics import Metric
-from believable.metrics.table import SumFacts
+from believable.metrics import METRICS
+from believable.predictions import Predictions
 from believable.stats.source import PointStats, count_points, one_stratum
 
 DRAWS_OF_NATURE = 60  # calibrated data sets by which a function is recognised
@@ -31,6 +31,7 @@ TIMES_ENLARGED = (
     8  # rows are repeated this often to compute the error of given rates, which labels can only approximate
 )
 SHAPES_FOR_POWER = 30  # shapes by which the growth of a function with the gaps is measured
+AN_ERROR_OF_POINTS = "kolmogorov_smirnov_calibration_error"  # a function has its facts, except for those replaced
 POINTS_OF_FUNCTION = 2000  # more distinct scores are merged
 SHARE_OF_DRAWS = 0.25  # a function is called for each draw and each candidate, so that fewer draws have to do
 
@@ -48,7 +49,7 @@ def is_error_of_rows(question: Question, rng: np.random.Generator) -> bool:
     if rows is None:
         return False
     if row is not None:
-        return row.power is not None and question.power is None and not question.options.get(row.signed_by)
+        return row.in_halves is not None and not row.is_halved(question.options)
     draws, values = LabelDraws(rows, rng), []
     for _ in range(DRAWS_OF_NATURE):
         drawn = rows.relabelled(draws.draw())
@@ -101,31 +102,15 @@ def as_error_of_points(question: Question) -> Question:
         values = [_value_at(asked, points.score, points.n, events * (points.n / points.w)) for events in stacked]
         return np.asarray(values).reshape(points.wy.shape[:-1])
 
-    row = Metric(
+    row = replace(
+        METRICS[AN_ERROR_OF_POINTS],
         name=getattr(question.function, "__name__", "metric"),
         alias="",
         function=question.function,
         counts=counts,
         says=says,
-        needs="cells",
-        low=0.0,
         high=math.inf if question.row is None else question.row.high,
-        best=0.0,
         kinds=("binary",),
-        repeats=True,
-        bins="",
-        of="",
-        power=1.0,
-        in_halves=None,
-        fixed_point="",
-        signed_by="",
-        largest_gap=False,
-        interval=None,
-        sums=SumFacts(),
-        spacing="uniform",
-        target="",
-        reference="",
-        elsewhere=(),
     )
     return Question(question.function, row, {}, question.source)
 
@@ -165,8 +150,7 @@ def _value_at(question: Question, score: Float64s, n: Ints, events: Float64s) ->
     starts = np.cumsum(n) - n
     within = np.arange(len(scores)) - np.repeat(starts, n)
     labels[within < np.repeat(whole, n)] = 1
-    value: float = one_value(question, type(question.source)(scores, labels))
-    return value
+    return one_value(question, Predictions(scores, labels))
 
 
 def _power(error: Question, cells: Cells, variance: Float64s, rng: np.random.Generator) -> float:

@@ -9,11 +9,11 @@ import numpy as np
 
 from believable import _check, _kernels
 from believable._types import Ints, Notion
-from believable.errors import InputError, UndefinedError
-from believable.inference.null import TestResult
+from believable.errors import UndefinedError
+from believable.inference.null import TestResult, refuse_weights
 from believable.stats.source import Points, count_points, one_stratum, source_of, warn_if_crowded
 
-TAKES_NO_WEIGHTS = "the Hosmer–Lemeshow test does not support weights: it counts rows"
+HOSMER_LEMESHOW = "the Hosmer–Lemeshow test"
 
 
 class Group(NamedTuple):
@@ -62,7 +62,7 @@ def hosmer_lemeshow(
         For a matrix: which pairs of score and outcome to use, "confidence" by default. Notions that keep classes or
         ranks apart are refused.
     sample_weight
-        Must be None: the test counts rows, and weights raise an error.
+        The test counts rows, so weights other than 1 raise an error.
 
     References
     ----------
@@ -79,15 +79,10 @@ def hosmer_lemeshow(
     n_groups = _check.positive_integer(n_groups, "n_groups")
     _check.choice(in_sample, (True, False), "in_sample")
     _check.choice(groups, ("quantile", "type7"), "groups")
-    if sample_weight is not None:
-        raise InputError(TAKES_NO_WEIGHTS)
-    source = source_of(predictions, actuals)
-    points = one_stratum(count_points(source, notion=notion, r=r), "the Hosmer–Lemeshow test")
+    source = source_of(predictions, actuals, sample_weight)
+    points = one_stratum(count_points(source, notion=notion, r=r), HOSMER_LEMESHOW)
     warn_if_crowded(source, n_groups)
-    if not (np.array_equal(points.w, points.n) and np.array_equal(points.w2, points.n)):
-        raise InputError(TAKES_NO_WEIGHTS)
-    if np.any(points.wy != np.rint(points.wy)):
-        raise InputError("the Hosmer–Lemeshow test counts events: it needs outcomes of 0 and 1, not soft labels")
+    refuse_weights(points, HOSMER_LEMESHOW)
     last = _by_quantile(points, n_groups) if groups == "quantile" else _by_type7(points, n_groups)
     found = _merged(_groups(points, last))
     df = len(found) - 2 * in_sample

@@ -143,8 +143,8 @@ def interval(
     -----
     For calibration errors, the lower end is 0 if perfect calibration is not rejected. The interval covers the error in
     the same bins, which hide what averages out within them; for another library's `convention`, in the bins that it
-    makes of these scores. The sweep error chooses its bins anew in each simulated data set. `debiased_calibration_error` has the interval of the root
-    mean square error that it estimates.
+    makes of these scores. The sweep error chooses its bins anew in each simulated data set.
+    `debiased_calibration_error` has the interval of the root mean square error that it estimates.
 
     For the largest gap (`maximum_calibration_error`), the lower end comes from exact bounds of the single bins,
     corrected for their number. The upper end borrows strength from the other bins, and is too low if only one bin is
@@ -220,9 +220,9 @@ def as_error(question: Question) -> Question | None:
         return None
     if row.target:
         target = METRICS[row.target]
-        defaults = {} if "strategy" in question.options or not row.bins else {"strategy": row.bins}
-        kept = {name: value for name, value in question.options.items() if name in target.options}
-        return replace(question, row=target, function=target.function, options=defaults | kept)
+        options = row.defaults | question.options
+        kept = {name: value for name, value in options.items() if name in target.options}
+        return replace(question, row=target, function=target.function, options=kept)
     return None if question.power is None else question
 
 

@@ -9,8 +9,10 @@ import numpy as np
 
 from believable import _kernels
 from believable._types import Array, Float64s
+from believable.errors import InputError
 from believable.inference.cells import Cells
 from believable.predictions import Predictions
+from believable.stats.points import Points
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,14 @@ class TestResult:
         return f"statistic {self.statistic:.4g}{df}, p = {self.p_value:.3g} (n = {self.n:,}, {self.method})"
 
     __repr__ = __str__
+
+
+def refuse_weights(points: Points, what: str) -> None:
+    """Raise unless the points count rows with outcomes of 0 and 1; `what` names the test."""
+    if not (np.array_equal(points.w, points.n) and np.array_equal(points.w2, points.n)):
+        raise InputError(f"{what} does not support weights: it counts rows")
+    if np.any(points.wy != np.rint(points.wy)):
+        raise InputError(f"{what} counts events: it needs outcomes of 0 and 1, not soft labels")
 
 
 # --- labels drawn from 1-D scores -------------------------------------------------------------------------------------

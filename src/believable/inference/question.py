@@ -19,6 +19,10 @@ from believable.stats.points import PointStats
 from believable.stats.readable import Readable
 from believable.stats.source import not_empty, rows_in
 
+BIN_BY_FOLLOWS_ROWS = (
+    "{argument} cannot be used here, because rows are drawn again and the column would no longer match them: use the "
+    "default method, without clusters"
+)
 Source = Predictions | BinStats | CellStats | ScoreSums | Summary
 
 
@@ -57,6 +61,8 @@ class Question:
 
     def _answer(self, source: Any) -> Any:
         """Call the function: custom functions get plain arrays, metrics of the table the checked source."""
+        if source is not self.source and self.options.get("bin_by") is not None:
+            raise InputError(BIN_BY_FOLLOWS_ROWS, argument="bin_by")
         if self.row is not None:
             return self.function(source, **self.options)
         weighted = {} if source.weights is None else {"sample_weight": read_only(source.weights)}
@@ -96,7 +102,7 @@ class Question:
     def counted(self) -> BinStats | PointStats | None:
         """Return the statistic behind the metric if it can be resampled in place of rows; it is counted only once."""
         row = self.row
-        if row is None or row.needs in ("sums", "pairs") or not row.is_halved(self.options):
+        if row is None or row.needs in ("sums", "rows", "pairs") or not row.is_halved(self.options):
             return None
         if not self._counted:
             rows = self.rows
@@ -150,6 +156,8 @@ def ask(
         unknown = set(choices) - row.options
         if unknown:
             raise InputError(f"{row.name} has no option {sorted(unknown)[0]!r}; it has {sorted(row.options)}")
+    if choices.get("reduction", "mean") != "mean":
+        raise InputError("{argument} must be 'mean' here, because one number is needed", argument="reduction")
     source: Any
     if isinstance(predictions, Readable):
         if actuals is not None or sample_weight is not None:
@@ -157,8 +165,9 @@ def ask(
         if row is None:
             raise InputError("a custom metric function needs predictions, not a statistic")
         source = predictions
-        if source.problem is not None and row.needs == "pairs":
-            raise UndefinedError(f"{row.name} compares rows with each other: pass the predictions")
+        if source.problem is not None and row.needs in ("rows", "pairs"):
+            how = "reads whole rows" if row.needs == "rows" else "compares rows with each other"
+            raise UndefinedError(f"{row.name} {how}: pass the predictions")
     else:
         source = as_predictions(predictions, actuals, sample_weight)
     if row is not None and source.problem is not None and source.problem not in row.kinds:

@@ -6,6 +6,7 @@ from believable.metrics.auc import auc as auc
 from believable.metrics.average_calibration_error import average_calibration_error as average_calibration_error
 from believable.metrics.brier_score import brier_score as brier_score
 from believable.metrics.brier_skill_score import brier_skill_score as brier_skill_score
+from believable.metrics.calibration_decision_loss import calibration_decision_loss as calibration_decision_loss
 from believable.metrics.calibration_in_the_large import calibration_in_the_large as calibration_in_the_large
 from believable.metrics.calibration_slope_intercept import SlopeIntercept as SlopeIntercept
 from believable.metrics.calibration_slope_intercept import calibration_slope_intercept as calibration_slope_intercept
@@ -14,6 +15,7 @@ from believable.metrics.confidence_decomposition import ConfidenceDecomposition 
 from believable.metrics.confidence_decomposition import confidence_decomposition as confidence_decomposition
 from believable.metrics.corp_decomposition import CorpDecomposition as CorpDecomposition
 from believable.metrics.corp_decomposition import corp_decomposition as corp_decomposition
+from believable.metrics.cumulative import cutoff_calibration_error as cutoff_calibration_error
 from believable.metrics.cumulative import kolmogorov_smirnov_calibration_error as kolmogorov_smirnov_calibration_error
 from believable.metrics.cumulative import kuiper_calibration_error as kuiper_calibration_error
 from believable.metrics.debiased_calibration_error import DebiasedError as DebiasedError
@@ -35,6 +37,9 @@ from believable.metrics.murphy_decomposition import MurphyDecomposition as Murph
 from believable.metrics.murphy_decomposition import murphy_decomposition as murphy_decomposition
 from believable.metrics.negative_log_likelihood import negative_log_likelihood as negative_log_likelihood
 from believable.metrics.observed_expected_ratio import observed_expected_ratio as observed_expected_ratio
+from believable.metrics.ordered import ordinal_log_score as ordinal_log_score
+from believable.metrics.ordered import ranked_probability_score as ranked_probability_score
+from believable.metrics.relative_calibration_error import relative_calibration_error as relative_calibration_error
 from believable.metrics.root_mean_square_calibration_error import (
     root_mean_square_calibration_error as root_mean_square_calibration_error,
 )
@@ -76,6 +81,7 @@ _MORE = (
     "classwise_ece",
     "confidence_decomposition",
     "corp_decomposition",
+    "cutoff_calibration_error",
     "evaluate",
     "murphy_decomposition",
     "scorer",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from believable import _check
-from believable._types import Array, Convention, Floats, Norm, Notion, Strategy
+from believable._types import Array, Convention, Float64s, Floats, Norm, Notion, Strategy
 from believable.binning import Edges
 from believable.errors import InputError, UndefinedError
 from believable.stats import BinStats
@@ -18,20 +18,23 @@ from believable.stats.source import TEN, UNIFORM, Source, as_number, not_empty, 
 
 def binned_error(stats: BinStats, norm: Norm = 1) -> float:
     """Return (sum_c W_c/T |acc_c - conf_c|^p)^(1/p) over the non-empty bins c; the largest gap for norm="max"."""
-    power = None if norm == "max" else check_norm(norm)
     not_empty(stats)
-    if power == 1:
-        error = np.abs(stats.wy - stats.wp).sum(axis=-1) / stats.w.sum(axis=-1)
-    elif power is None:
-        error = np.abs(stats.gap).max(axis=-1)
-    else:
-        gap = np.abs(stats.gap)
-        share = stats.w / stats.w.sum(axis=-1, keepdims=True)
-        largest = gap.max(axis=-1, keepdims=True)
-        scaled = gap / np.where(largest > 0, largest, 1)  # high powers would underflow otherwise
-        error = largest[..., 0] * np.sum(share * scaled**power, axis=-1) ** (1 / power)
-    value: float = as_number(error)
+    value: float = as_number(power_mean(stats.w, stats.wp, stats.wy, norm))
     return value
+
+
+def power_mean(w: Float64s, wp: Float64s, wy: Float64s, norm: Norm) -> Array:
+    """Return the error in bins of these weights, weighted scores and weighted outcomes, along the last axis."""
+    power = None if norm == "max" else check_norm(norm)
+    if power == 1:
+        return np.asarray(np.abs(wy - wp).sum(axis=-1) / w.sum(axis=-1))
+    gap = np.abs((wy - wp) / w)
+    if power is None:
+        return np.asarray(gap.max(axis=-1))
+    share = w / w.sum(axis=-1, keepdims=True)
+    largest = gap.max(axis=-1, keepdims=True)
+    scaled = gap / np.where(largest > 0, largest, 1)  # high powers would underflow otherwise
+    return np.asarray(largest[..., 0] * np.sum(share * scaled**power, axis=-1) ** (1 / power))
 
 
 def check_norm(norm: Any) -> float:
@@ -51,7 +54,7 @@ class Assigned(NamedTuple):
 
     Attributes
     ----------
-    index : ndarray
+    bin_of : ndarray
         The bin whose means the pair enters.
     n_bins : int
         Number of bins.
@@ -61,7 +64,7 @@ class Assigned(NamedTuple):
         The bin whose number of pairs it enters, if that is another one.
     """
 
-    index: Array
+    bin_of: Array
     n_bins: int
     score: Array
     counted: Array | None = None
@@ -132,12 +135,12 @@ class ConventionalBins:
 
     def error(self, norm: Norm) -> float:
         """Return the binned error by the other library's rule."""
-        index, n_bins, score, counted = self.assigned
+        bin_of, n_bins, score, counted = self.assigned
         w = self.weight
-        n = np.bincount(index if counted is None else counted, w, n_bins).astype(np.float64)
-        total = np.bincount(index, w, n_bins)
+        n = np.bincount(bin_of if counted is None else counted, w, n_bins).astype(np.float64)
+        total = np.bincount(bin_of, w, n_bins)
         safe = np.where(total > 0, total, 1)
-        conf, acc = (np.bincount(index, w * values, n_bins) / safe for values in (score, self.outcome))
+        conf, acc = (np.bincount(bin_of, w * values, n_bins) / safe for values in (score, self.outcome))
         gap = np.where(n > 0, np.abs(acc - conf), 0)
         if norm == "max":
             return float(gap.max())
@@ -146,7 +149,7 @@ class ConventionalBins:
 
     def edges(self) -> Edges | None:
         """Return edges that divide these scores in the same way: the largest score of each bin; None for split ties."""
-        bins, of = np.unique(self.assigned.index, return_inverse=True)
+        bins, of = np.unique(self.assigned.bin_of, return_inverse=True)
         last, first = np.zeros(len(bins)), np.ones(len(bins))
         np.maximum.at(last, of, self.given)
         np.minimum.at(first, of, self.given)

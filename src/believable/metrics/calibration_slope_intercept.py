@@ -22,6 +22,7 @@ from believable.metrics._logistic import (
     normal_quantile,
     profile_end,
 )
+from believable.metrics._slope_alone import slope_alone, slopes_alone
 from believable.metrics.table import Estimate, metric
 from believable.stats.source import Points, PointStats, Source, count_points, one_stratum, source_of
 
@@ -55,9 +56,16 @@ def _points(source: Source, *, notion: Notion | None = None, r: int | None = Non
     return count_points(source, notion=notion, r=r, logits=True)
 
 
-def _slope_intercept(stats: PointStats, *, interval: Interval = "wald", level: float = 0.95) -> SlopeIntercept:
+def _slope_intercept(
+    stats: PointStats, *, interval: Interval = "wald", level: float = 0.95, fix_intercept: bool = False
+) -> SlopeIntercept:
     points = one_stratum(stats, "the calibration slope")
     logits, points, n_clipped = by_logit(points)
+    if fix_intercept:
+        if np.ndim(points.wy) > 1:
+            return slopes_alone(logits, points)  # type: ignore[return-value] # an array, for replicates
+        at_0 = Estimate(0.0, 0.0, 0.0, level, "fixed")
+        return SlopeIntercept(slope_alone(logits, points, interval, level), at_0, n_clipped)
     separated = _kernels.separation(logits, points.w, points.wy)
     if separated.ndim:
         return slopes(logits, points, separated)  # type: ignore[return-value] # an array, for replicates
@@ -99,6 +107,7 @@ def calibration_slope_intercept(
     *,
     interval: Interval = "wald",
     level: float = 0.95,
+    fix_intercept: bool = False,
     notion: Notion | None = None,
     r: int | None = None,
     sample_weight: Any = None,
@@ -126,6 +135,10 @@ def calibration_slope_intercept(
         profile-likelihood bound on its finite side, or no bound if weights differ; an infinite intercept has none.
     level : float
         Confidence level of the intervals.
+    fix_intercept : bool
+        Hold the intercept a at 0 and fit the slope alone, logit E y = b logit p. The slope is then defined even if only
+        one class occurs, and infinite if no score is on the wrong side of 1/2 (-inf if all are); it is undefined only
+        if all scores are 1/2. It is also the inverse of the temperature that maximises the likelihood of one event.
     notion, r
         For a matrix: which pairs of score and outcome to use, "confidence" by default. Notions that keep classes or
         ranks apart are refused.
@@ -146,11 +159,14 @@ def calibration_slope_intercept(
     (0.9522, 0.0)
     >>> calibration_slope_intercept([0.1, 0.4, 0.6, 0.9], [0, 0, 1, 1]).slope.value
     inf
+    >>> round(calibration_slope_intercept([0.2, 0.2, 0.2, 0.2], [1, 0, 0, 0], fix_intercept=True).slope.value, 4)
+    0.7925
     """
     _check.choice(interval, INTERVALS, "interval")
+    _check.choice(fix_intercept, (True, False), "fix_intercept")
     _check.level(level)
     points = _points(source_of(predictions, actuals, sample_weight), notion=notion, r=r)
-    return _slope_intercept(points, interval=interval, level=level)
+    return _slope_intercept(points, interval=interval, level=level, fix_intercept=fix_intercept)
 
 
 def slopes(logits: Float64s, points: Points, separated: Array) -> Array:

@@ -144,6 +144,11 @@ def kuiper_calibration_error(
     In [0, 1], 0 is best; also called the range of the empirical cumulative calibration error, ECCE-R. A perfectly
     calibrated model would show about 1.60 sqrt(mean p (1 - p) / n).
 
+    As a measure for decisions it is called the cutoff calibration error, and `cutoff_calibration_error` is another name
+    of this function. Suppose that acting on a row gains y - t, so that acting is worth it above a probability of t.
+    Acting on all rows with a score of at least t then gains at most this error less per row than acting above any other
+    cutoff: whoever trusts the scores loses no more than this by not moving the cutoff.
+
     If the notion keeps classes or ranks apart (classwise, top_label, top_r), the result is their weighted mean. From
     `CellStats`, all rows of a cell count at the cell's mean score.
 
@@ -164,6 +169,7 @@ def kuiper_calibration_error(
     References
     ----------
     Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), Journal of Machine Learning Research.
+    Rossellini, Soloff, Barber, Ren, Willett (2025), arXiv:2502.19851, for the cutoff calibration error.
 
     Examples
     --------
@@ -171,3 +177,6 @@ def kuiper_calibration_error(
     0.275
     """
     return _mean_gap_range(count_points(source_of(predictions, actuals, sample_weight), notion=notion, r=r))
+
+
+cutoff_calibration_error = kuiper_calibration_error

@@ -19,6 +19,7 @@ _READ_FROM: dict[Needs, str] = {
     "sums": "ScoreSums",
     "bins": "BinStats or CellStats",
     "cells": "CellStats",
+    "rows": "the predictions themselves",
     "pairs": "the predictions themselves",
 }
 MAX_ROWS_PAIRED_UNASKED = 5000  # in a larger matrix, rows are compared pair by pair only on request
@@ -123,6 +124,9 @@ def evaluate(
         options = {name: value for name, value in asked.items() if value is not None and name in row.options}
         if metrics is None and row.needs == "pairs" and _is_long(sources[0]):
             skipped[row.name] = f"it compares all pairs of rows, which is slow: ask for it by name, {row.alias!r}"
+            continue
+        if metrics is None and row.ordered and sources[0].problem in row.kinds:
+            skipped[row.name] = f"it is for ordered classes: if these are, ask for it by name, {row.alias!r}"
             continue
         try:
             with warnings.catch_warnings():

@@ -70,6 +70,7 @@ def expected_calibration_error(
     pooled: bool = False,
     sample_weight: Any = None,
     edges: Any = None,
+    bin_by: Any = None,
     convention: Convention | None = None,
 ) -> float:
     r"""Mean gap between predicted probability and observed frequency, bin by bin.
@@ -105,6 +106,10 @@ def expected_calibration_error(
         Importance weights.
     edges : sequence of float or Edges, optional
         Custom bin edges, from 0 to 1, instead of n_bins and strategy.
+    bin_by : array-like of shape (n,), optional
+        A column of numbers, such as age: bins are made of its values instead of the scores, of equal width between the
+        smallest and the largest, or of equal weight; `edges` are then in its units. The error is 0 if the mean score
+        equals the observed frequency in every range of that column.
     convention : str, optional
         Reproduce another library's value: "scikit-learn", "torchmetrics", "netcal", "relplot", "calibre",
         "uncertainty-calibration", or "array_split" (the recipe of many tutorials).
@@ -129,7 +134,7 @@ def expected_calibration_error(
     """
     source = source_of(predictions, actuals, sample_weight)
     if convention is not None:
-        refused = {"r": r, "threshold": threshold, "pooled": pooled or None, "edges": edges}
+        refused = {"r": r, "threshold": threshold, "pooled": pooled or None, "edges": edges, "bin_by": bin_by}
         return conventional_error(source, convention, n_bins, strategy, norm, notion, refused)
-    stats = count_asked(source, BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges))
+    stats = count_asked(source, BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges, bin_by))
     return binned_error(stats, norm)

@@ -61,6 +61,8 @@ def scorer(metric: str, **options: Any) -> Scorer:
     unknown = set(options) - row.options
     if unknown:
         raise InputError(f"{row.name} has no option {sorted(unknown)[0]!r}; it has {sorted(row.options)}")
+    if options.get("reduction", "mean") != "mean":
+        raise InputError("{argument} must be 'mean' here, because one number is needed", argument="reduction")
     if row.direction is None:
         raise InputError(f"higher values of {row.name} are neither better nor worse, so it cannot score models")
     return Scorer(row.name, dict(options))

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from believable import _kernels
-from believable._types import Array, Float64s, Notion
+from believable._types import Array, Float64s, Norm, Notion
 from believable.errors import UndefinedError
+from believable.metrics.binned_error import power_mean
 from believable.metrics.table import metric
 from believable.predictions import View
 from believable.stats import CellStats
@@ -32,9 +33,9 @@ def _points(source: Source, *, notion: Notion | None = None) -> PointStats:
     return count_points(source, notion=notion)
 
 
-def _error_of_points(stats: PointStats) -> float:
+def _error_of_points(stats: PointStats, norm: Norm = 1) -> float:
     points = one_stratum(stats, "the sweep")
-    value: float = as_number(_error(points.w, points.w * points.score, points.wy))
+    value: float = as_number(_error(points.w, points.w * points.score, points.wy, norm))
     return value
 
 
@@ -49,11 +50,16 @@ def _error_of_points(stats: PointStats) -> float:
     power=1,  # it is 0 for other scores only where rates do not rise with the scores and gaps cancel
     reference="Roelofs et al. 2022",
     elsewhere={
-        "calibre": "`sweep_calibration_error`: for one event, the same with `norm=1`; `norm=2` by default",
+        "calibre": "`sweep_calibration_error`: for one event, the same for every norm, but `norm=2` by default",
     },
 )
 def sweep_calibration_error(
-    predictions: Any, actuals: Any = None, *, notion: Notion | None = None, sample_weight: Any = None
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    notion: Notion | None = None,
+    norm: Norm = 1,
+    sample_weight: Any = None,
 ) -> float:
     """Expected calibration error with the number of bins chosen from the data.
 
@@ -61,8 +67,13 @@ def sweep_calibration_error(
     bin, to at most the number of distinct scores; the result is the error at the last such number. In [0, 1], 0 is
     best. Less biased than a fixed number of bins.
 
-    The notion must be "binary", "confidence", "rth" or "within_top_r"; those that keep classes or ranks apart are
-    refused.
+    Parameters
+    ----------
+    notion : str, optional
+        "binary", "confidence", "rth" or "within_top_r"; those that keep classes or ranks apart are refused.
+    norm : number >= 1 or "max"
+        The power p of the error in the chosen bins, as in `expected_calibration_error`. The choice of the bins does not
+        depend on it.
 
     References
     ----------
@@ -75,26 +86,27 @@ def sweep_calibration_error(
     """
     source = source_of(predictions, actuals, sample_weight)
     sums = _exact_sums(source, notion)
-    return _error_of_points(_points(source, notion=notion)) if sums is None else float(_error(*sums))
+    return _error_of_points(_points(source, notion=notion), norm) if sums is None else float(_error(*sums, norm))
 
 
-def _error(w: Float64s, wp: Float64s, wy: Float64s) -> Float64s:
+def _error(w: Float64s, wp: Float64s, wy: Float64s, norm: Norm) -> Float64s:
     """Return the error of each replicate: the leading axes of wy."""
     rows = wy.reshape(-1, len(w))
     reached = _kernels.running_sum(w)
     rising = ~_decrease(rows / w)  # monotone at single scores, so in all coarser bins too
-    error = np.where(rising, np.abs(rows - wp).sum(axis=1), np.abs(rows.sum(axis=1) - wp.sum()))
+    coarsest = power_mean(w.sum(keepdims=True), wp.sum(keepdims=True), rows.sum(axis=1, keepdims=True), norm)
+    error = np.where(rising, power_mean(w, wp, rows, norm), coarsest)
     swept = np.flatnonzero(~rising)
     for n_bins in range(2, len(w) + 1):
         last = np.unique(np.append(_kernels.quantile_positions(reached, n_bins), len(w) - 1))
         starts = np.append(0, last[:-1] + 1)
-        sums = np.add.reduceat(rows[swept], starts, axis=1)
-        kept = ~_decrease(sums / np.add.reduceat(w, starts))
+        bins, bins_wp, sums = (np.add.reduceat(each, starts, axis=-1) for each in (w, wp, rows[swept]))
+        kept = ~_decrease(sums / bins)
         swept = swept[kept]
         if not len(swept):
             break
-        error[swept] = np.abs(sums[kept] - np.add.reduceat(wp, starts)).sum(axis=1)
-    return np.asarray(error.reshape(wy.shape[:-1]) / w.sum())
+        error[swept] = power_mean(bins, bins_wp, sums[kept], norm)
+    return np.asarray(error.reshape(wy.shape[:-1]))
 
 
 def _decrease(rates: Float64s) -> Array:

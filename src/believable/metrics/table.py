@@ -67,13 +67,17 @@ class Metric:
         `ScoreSums`, a `BinStats`, a `PointStats`, or the pairs of rows that kernels compare. `says` takes that and the
         options in its own signature. For errors, and for metrics of bins, it works along the last axis, so that the
         leading axes can be replicates.
-    needs : {"sums", "bins", "cells", "pairs"}
-        The smallest input that suffices: `ScoreSums`, `BinStats`, `CellStats`, or the predictions themselves.
+    needs : {"sums", "bins", "cells", "rows", "pairs"}
+        The smallest input that suffices: `ScoreSums`, `BinStats`, `CellStats`, or the predictions themselves, whose
+        rows are read one by one ("rows") or compared with each other ("pairs").
     low, high, best : float
         The range, and the value of a perfect model; `best` is None if larger is neither better nor worse. It may lie
         inside the range, as 1 does for a slope.
     kinds : tuple of str
         The kinds of predictions for which the metric is defined.
+    ordered : bool
+        Whether the classes must be in order, from the lowest to the highest. Such a metric is computed only if it is
+        named.
     repeats : bool
         Whether a row of weight 2 counts the same as two copies of the row (true of plug-in values).
     bins : str
@@ -87,6 +91,8 @@ class Metric:
     in_halves : callable, optional
         `(source, options) -> options or None`, for options that neither half takes, such as `convention`: options of
         the halves with the same value on these rows, if there are any.
+    proportional : bool
+        Whether residuals twice as large make the error exactly 2^power times as large, unless rates stop at 0 and 1.
     fixed_point : str
         For a metric that is the fixed point of a norm of the residuals (smECE): the option that fixes the norm.
     signed_by : str
@@ -118,11 +124,13 @@ class Metric:
     high: float
     best: float | None
     kinds: tuple[Kind, ...]
+    ordered: bool
     repeats: bool
     bins: str
     of: str
     power: float | None
     in_halves: Callable[[Any, Mapping[str, Any]], dict[str, Any] | None] | None
+    proportional: bool
     fixed_point: str
     signed_by: str
     largest_gap: bool
@@ -147,6 +155,12 @@ class Metric:
     def options(self) -> frozenset[str]:
         """Names of the function's options."""
         return _keywords(self.function) - {"predictions", "actuals", "sample_weight"}
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Defaults of the function's options."""
+        parameters = inspect.signature(self.function).parameters
+        return {name: parameters[name].default for name in self.options}
 
     def counting(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options that `counts` takes."""
@@ -184,11 +198,13 @@ def metric(
     high: float = 1.0,
     best: float | None = 0.0,
     kinds: tuple[Kind, ...] = ALL_KINDS,
+    ordered: bool = False,
     repeats: bool = True,
     bins: str = "",
     of: str = "",
     power: float | None = None,
     in_halves: Callable[[Any, Mapping[str, Any]], dict[str, Any] | None] | None = None,
+    proportional: bool = True,
     fixed_point: str = "",
     signed_by: str = "",
     largest_gap: bool = False,
@@ -213,11 +229,13 @@ def metric(
             high=high,
             best=best,
             kinds=kinds,
+            ordered=ordered,
             repeats=repeats,
             bins=bins,
             of=of,
             power=power,
             in_halves=in_halves,
+            proportional=proportional,
             fixed_point=fixed_point,
             signed_by=signed_by,
             largest_gap=largest_gap,
@@ -239,8 +257,10 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "auc": ("roc_auc", "roc_auc_score", "auroc", "c_statistic", "area_under_the_curve"),
     "brier": ("brier_score_loss", "brier_loss"),
     "bss": ("brier_skill", "d2_brier_score"),
+    "kuiper": ("cutoff_calibration_error", "cutoff_error", "ecce_r"),
     "nll": ("log_loss", "logloss", "logarithmic_loss", "log_score", "cross_entropy", "crossentropy"),
     "oe": ("observed_to_expected_ratio", "o_e_ratio", "oe_ratio", "o_e"),
+    "ordlog": ("ranked_ignorance_score", "ordinal_logarithmic_score"),
     "slope": ("calibration_slope", "calibration_intercept"),
     "smece": ("smooth_ece",),
 }

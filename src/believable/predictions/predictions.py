@@ -15,10 +15,15 @@ import numpy as np
 from believable import _check, _kernels
 from believable._check import ROW_SUM_TOLERANCE
 from believable._types import Array, Floats, Ints, Kind, Needs, Notion
-from believable.errors import InputError, Sentence
+from believable.errors import InputError, Sentence, UndefinedError
 from believable.predictions.view import Pairs, View
 
 COLUMNS_AT_ONCE, ROWS_AT_ONCE = 1 << 22, 1 << 15  # entries copied at once; entries of a block of rows, to fit the cache
+NEEDS_ONE_LABEL_PER_ROW = (
+    "this needs one label per row, but the outcomes are distributions over classes, which only sums over rows can use "
+    "(Brier score, log loss, skill, accuracy, sharpness): pass the most frequent class of each row, or a row for each "
+    "annotator"
+)
 
 Counted = TypeVar("Counted", _kernels.Moments, _kernels.PassSums, _kernels.MatrixSums)
 Remembered = TypeVar("Remembered")
@@ -34,6 +39,7 @@ class Meaning(NamedTuple):
     ignore_label: Any = None
     multilabel: bool = False
     neg_label: Any = None
+    one_hot: bool = False
 
 
 PLAIN_MEANING = Meaning()
@@ -61,11 +67,15 @@ class Predictions:
         The labels in the order of the columns.
     soft_labels : bool
         Outcomes are shares in [0, 1], for example of annotators. A share s counts as a row with outcome 1 and weight s
-        and a row with outcome 0 and weight 1 - s.
+        and a row with outcome 0 and weight 1 - s. For one column per class, actuals is an (n, K) matrix whose rows are
+        distributions; metrics that are sums over rows (Brier score, log loss, accuracy, …) then take the expectation
+        over each row's distribution, and all others raise an error.
     ignore_label : optional
         Rows with this label are dropped and counted in `n_ignored`; NaN stands for missing labels.
     multilabel : bool
         The columns are independent: actuals is an (n, K) matrix of 0/1, and rows need not sum to 1.
+    one_hot : bool
+        For one column per class: actuals is an (n, K) matrix with a single 1 in each row, in the column of the label.
 
     Attributes
     ----------
@@ -129,10 +139,11 @@ class Predictions:
         ignore_label: Any = None,
         multilabel: bool = False,
         neg_label: Any = None,
+        one_hot: bool = False,
     ) -> None:
-        meaning = Meaning(from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label)
+        meaning = Meaning(from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label, one_hot)
         given = self._fill(predictions, actuals, sample_weight, meaning)
-        self._set(_scores=_own(self.scores, given), _labels=_own(self.labels, given), borrowed=False)
+        self._set(_scores=_own(self.scores, given), _labels=_own(self.targets, given), borrowed=False)
         if self.weights is not None:
             self._set(weights=_own(self.weights, given))
 
@@ -149,20 +160,20 @@ class Predictions:
 
         With `look=False`, the values of plain arrays are not checked until they are first read.
         """
-        from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label = meaning
+        from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label, one_hot = meaning
         index = _check.same_index(predictions=predictions, actuals=actuals, sample_weight=sample_weight)
         object.__setattr__(self, "given_index", index)
         scores = _check.numeric(predictions, "predictions")
         actuals = _check.labels_as_array(actuals)
         given = [scores, actuals]
         _check.shape_of_predictions(scores, multilabel)
-        _check.shape_of_labels(actuals, scores, multilabel)
+        _check.shape_of_labels(actuals, scores, multilabel, by_class=one_hot or (soft_labels and scores.ndim == 2))
         n_classes = scores.shape[1] if scores.ndim == 2 else 2
         whole = actuals.dtype.kind in "bi" or actuals.dtype == np.uint8
         plain = not look and whole and not _check.is_brief(predictions)
         if not plain:
             _check.refuse_contradictions(
-                scores.ndim, n_classes, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label
+                scores.ndim, n_classes, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label, one_hot
             )
 
         weights = None if sample_weight is None else _check.weights(sample_weight, len(scores))
@@ -195,8 +206,10 @@ class Predictions:
             if scores.ndim == 2 and not multilabel:
                 _check.row_sums(scores, predictions, rows)
 
-        if soft_labels:
-            labels = _check.soft_labels(actuals, rows)
+        if one_hot:
+            labels = _check.one_hot_labels(actuals)
+        elif soft_labels:
+            labels = _check.distributions(actuals) if scores.ndim == 2 else _check.soft_labels(actuals, rows)
         elif pos_label is not None:
             labels = _check.positive_label(actuals, pos_label, rows, neg_label)
         elif classes is not None and not multilabel:
@@ -248,10 +261,22 @@ class Predictions:
 
     @property
     def labels(self) -> Array:
-        """The labels, checked."""
+        """The labels, checked; an error if they are distributions."""
+        if self.has_distributions:
+            raise UndefinedError(NEEDS_ONE_LABEL_PER_ROW)
+        return self.targets
+
+    @property
+    def targets(self) -> Array:
+        """The labels, checked, or the matrix of distributions that takes their place."""
         if self._unseen:
             self._look()
         return self._labels
+
+    @property
+    def has_distributions(self) -> bool:
+        """Whether the outcome of each row is a distribution over classes, not a label."""
+        return self.kind == "multiclass" and self._labels.ndim == 2
 
     @property
     def score_type(self) -> np.dtype[Any]:
@@ -277,6 +302,8 @@ class Predictions:
         If it finds an invalid value, the usual checks raise the error. If they find none, because kernels are stricter,
         the result is None.
         """
+        if self.has_distributions:
+            raise UndefinedError(NEEDS_ONE_LABEL_PER_ROW)
         found = count(self._scores, self._labels, self.weights)
         if self._unseen:
             if found.valid:
@@ -307,7 +334,7 @@ class Predictions:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._set(**state)
-        for array in (self.scores, self.labels, self.weights):
+        for array in (self._scores, self._labels, self.weights):
             if array is not None:
                 array.flags.writeable = False
 
@@ -348,7 +375,7 @@ class Predictions:
     def take(self, rows: Ints) -> Predictions:
         """Return some of the rows, in the order given; a row may be repeated."""
         weights = None if self.weights is None else self.weights[rows]
-        return self.trusting(scores=self.scores[rows], labels=self.labels[rows], weights=weights, borrowed=False)
+        return self.trusting(scores=self.scores[rows], labels=self.targets[rows], weights=weights, borrowed=False)
 
     def __len__(self) -> int:
         return len(self._scores)

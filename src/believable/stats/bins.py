@@ -11,7 +11,7 @@ import numpy as np
 from believable import _kernels
 from believable._check import choice, positive_integer
 from believable._types import Array, Floats, Ints, Needs, Strategy
-from believable.binning import Edges
+from believable.binning import ColumnBins, Edges
 from believable.errors import InputError, SchemaError, UndefinedError
 from believable.predictions import Predictions, View
 from believable.stats.counts import (
@@ -21,6 +21,7 @@ from believable.stats.counts import (
     check_sets_of_edges,
     columns_of,
     count,
+    count_rows,
     from_moments,
     load_counts,
     moments,
@@ -80,6 +81,12 @@ class BinStats(Counts):
             (view, edges, edges[0].strategy),
             lambda: cls(view=view, edges=edges, **_sums(predictions, view, edges, squares)),
         )
+
+    @classmethod
+    def by_column(cls, predictions: Predictions, view: View, bins: ColumnBins, squares: bool = True) -> BinStats:
+        """Count the pairs of a view in bins of another column; all strata have the same bins."""
+        sums = count_rows(predictions, view, len(bins), bins.index, squares)
+        return cls(view=view, edges=(bins.as_edges(predictions.score_type),), **sums)
 
     @property
     def per_stratum(self) -> int:

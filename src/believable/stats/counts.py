@@ -295,6 +295,21 @@ def from_moments(keys: Array | None, total: Float64s, positive: Float64s) -> dic
     return {"key": keys.astype(np.int64, copy=False), "n": n.astype(np.int64), **sums}
 
 
+def count_rows(
+    predictions: Predictions, view: View, per_stratum: int, bin_of_row: Ints, squares: bool = True
+) -> dict[str, Any]:
+    """Return the key, n and sums of `Counts` for the pairs of a view, in bins that are known for each row."""
+    n_codes = view.n_strata * per_stratum
+    total, positive = moments(predictions, n_codes, squares)
+    for pairs in predictions.pairs(view, at_least=min(ROWS_PER_CODE * n_codes, MAX_ROWS_PER_BLOCK), numbered=True):
+        assert pairs.row is not None
+        code = _code(pairs.stratum, bin_of_row[pairs.row], per_stratum)
+        found = _kernels.pair_sums(code, n_codes, pairs.score, pairs.outcome, pairs.weight, squares)
+        total += found[0]
+        positive += found[1]
+    return from_moments(None, total, positive)
+
+
 # --- loading ----------------------------------------------------------------------------------------------------------
 
 

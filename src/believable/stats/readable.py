@@ -45,6 +45,7 @@ class BinsAsked(NamedTuple):
     threshold: float | None = None
     pooled: bool = False
     edges: Any = None
+    bin_by: Any = None
 
 
 class Readable:

@@ -9,7 +9,8 @@ import numpy as np
 
 from believable import _check, _kernels
 from believable._types import Array, Notion, Strategy
-from believable.errors import UndefinedError
+from believable.binning import ColumnBins
+from believable.errors import InputError, UndefinedError
 from believable.predictions import Predictions, as_predictions
 from believable.predictions.view import View
 from believable.stats.bins import BinStats, edges_for
@@ -84,9 +85,10 @@ def count_bins(
     threshold: float | None = None,
     pooled: bool = False,
     edges: Any = None,
+    bin_by: Any = None,
 ) -> BinStats:
     """Count bins by the options of a metric: the `counts` half of binned metrics."""
-    return count_asked(source, BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges))
+    return count_asked(source, BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges, bin_by))
 
 
 def count_asked(source: Source, asked: BinsAsked, *, squares: bool = False) -> BinStats:
@@ -98,9 +100,31 @@ def count_asked(source: Source, asked: BinsAsked, *, squares: bool = False) -> B
     _check.choice(asked.strategy, STRATEGIES, "strategy")
     if isinstance(source, Predictions):
         view = source.view(asked.notion, r=asked.r, threshold=asked.threshold, pooled=asked.pooled)
+        if asked.bin_by is not None:
+            return BinStats.by_column(source, view, column_bins(source, asked), squares or not source.borrowed)
         made = edges_for(source, view, asked.n_bins, asked.strategy, asked.edges)
         return BinStats.counted(source, view, made, squares or not source.borrowed)
+    if asked.bin_by is not None:
+        raise UndefinedError("{argument} needs the predictions: a statistic has its own bins", argument="bin_by")
     return source.read_bins(asked)
+
+
+def column_bins(source: Predictions, asked: BinsAsked) -> ColumnBins:
+    """Return the bins of the column `bin_by`, which must have one number for each row."""
+    index = _check.index_of(asked.bin_by)
+    if index is not None and source.given_index is not None:
+        _check.refuse_other_index(source.given_index, index, "predictions", "bin_by")
+    column = _check.numeric(asked.bin_by, "bin_by").astype(np.float64)
+    if column.shape != (len(source),):
+        raise InputError(
+            "{argument} must have one number for each of the {needed} rows (rows of weight 0 do not count), got shape "
+            "{got}",
+            argument="bin_by",
+            needed=len(source),
+            got=column.shape,
+        )
+    _check.finite(column, "bin_by", None)
+    return ColumnBins.of(column, asked.n_bins, asked.strategy, asked.edges, source.weights)
 
 
 def has_bins(source: Source, n_bins: int) -> bool:

@@ -217,8 +217,15 @@ class ScoreSums(Readable, Statistic):
 
 
 def log_loss_terms(scores: Floats, labels: Array, kind: Kind, eps: float = 0.0) -> Float64s:
-    """Return -log of the probability of the observed outcome for each row or entry; infinite if it is 0."""
+    """Return -log of the probability of the observed outcome for each row or entry; infinite if it is 0.
+
+    For soft labels and distributions, its expectation.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
+        if kind == "multiclass" and labels.ndim == 2:
+            p, share = scores.astype(np.float64), labels.astype(np.float64)
+            cost = -share * np.log(np.clip(p, eps, 1 - eps) if eps else p)
+            return np.asarray(np.where(share > 0, cost, 0).sum(axis=1))
         if kind == "multiclass":
             occurred = _kernels.label_scores(scores, labels).astype(np.float64)
             return np.asarray(-np.log(np.clip(occurred, eps, 1 - eps) if eps else occurred))
@@ -237,7 +244,7 @@ def _of(predictions: Predictions) -> ScoreSums:
     kind, n, n_classes = predictions.kind, len(predictions), predictions.n_classes
     if kind == "binary":
         return from_pass((predictions.moments(_kernels.binary_pass) or _kernels.PassSums.invalid()).sums)
-    if kind == "multiclass":
+    if kind == "multiclass" and not predictions.has_distributions:
         found = predictions.row_moments(_kernels.matrix_sums) or _kernels.MatrixSums.invalid()
         return ScoreSums(kind=kind, n_classes=n_classes, **found.sums)
     parts = (_of_block(predictions, rows) for rows in _kernels.row_blocks(n, n_classes))
@@ -292,21 +299,22 @@ def _of_block(predictions: Predictions, rows: slice) -> ScoreSums:
 
 def row_terms(predictions: Predictions, rows: slice = slice(None)) -> dict[str, Float64s]:
     """Return what each row (for some, each class) adds to the sums, unweighted; p and y have one column per class."""
-    kind, scores, labels = predictions.kind, predictions.scores[rows], predictions.labels[rows]
+    kind, scores, labels = predictions.kind, predictions.scores[rows], predictions.targets[rows]
     p = scores.astype(np.float64)
     p = p[:, None] if kind == "binary" else p
-    if kind == "multiclass":
+    if kind == "multiclass" and labels.ndim == 1:
         y = np.zeros_like(p)
         y[np.arange(len(p)), labels] = 1
     else:
         y = labels.astype(np.float64).reshape(p.shape)
-    squared = y * (1 - p) ** 2 + (1 - y) * p**2  # (p - y)^2, in expectation over a soft label
+    squared = y * (1 - p) ** 2 + (1 - y) * p**2  # (p - y)^2, in expectation over a soft label or a distribution
     with np.errstate(divide="ignore", invalid="ignore"):
         entropy = -np.where(p > 0, p * np.log(p), 0)
         if kind != "multiclass":
             entropy -= np.where(p < 1, (1 - p) * np.log1p(-p), 0)
     if kind == "multiclass":
-        confidence, correct = _kernels.top_hit(scores, labels)
+        confidence, top = _kernels.top_one(scores)
+        correct = y[np.arange(len(p)), top]
     else:
         confidence, correct = np.maximum(p, 1 - p), np.where(p > 0.5, y, 1 - y)
     return {

@@ -11,7 +11,7 @@ import numpy as np
 from believable import _check
 from believable._arrays import as_numpy
 from believable._types import Array
-from believable.errors import InputError, Wording
+from believable.errors import InputError, UndefinedError, Wording
 from believable.predictions import Predictions, as_predictions
 
 
@@ -58,8 +58,11 @@ class BatchFormat:
     def check(self, predictions: Any, actuals: Any, sample_weight: Any) -> CheckedBatch:
         """Return the checked rows of a batch, or raise an error that refuses it as a whole."""
         try:
-            return self._check(predictions, actuals, sample_weight)
-        except InputError as error:
+            batch = self._check(predictions, actuals, sample_weight)
+            if batch.rows is not None:
+                batch.rows.labels  # noqa: B018 - distributions in place of labels are an error
+            return batch
+        except (InputError, UndefinedError) as error:
             raise refused(error.sentence.told(Wording({"Predictions": self.owner}))) from error
 
     def _check(self, predictions: Any, actuals: Any, sample_weight: Any) -> CheckedBatch:

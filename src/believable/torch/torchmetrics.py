@@ -81,7 +81,7 @@ class CalibrationError(Metric):
     ) -> None:
         super().__init__(**kwargs)
         row = find_metric(metric)
-        if row.needs == "pairs":
+        if row.needs in ("rows", "pairs"):
             raise InputError(f"{row.name} is read from the predictions themselves: it cannot be counted in batches")
         self.metric = row.name
         self.n_bins = _check.positive_integer(n_bins, "n_bins")
