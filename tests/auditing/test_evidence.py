@@ -10,7 +10,7 @@ from scipy.stats import binomtest, chi2, norm
 
 from believable import Predictions, observed_expected_ratio
 from believable.auditing.evidence import Average, ClusteredPairs, is_crowded, ranges_of, slope_of
-from believable.curves.band import exact_interval
+from believable._kernels import exact_interval
 from believable.stats import BinStats
 from believable.stats.source import BinsAsked, count_asked, count_bins, count_points
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import beta
 
 from believable import corp_curve, reliability_table
-from believable.curves.band import exact_interval
+from believable._kernels import exact_interval
 from believable.errors import InputError
 
 

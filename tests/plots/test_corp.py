@@ -110,7 +110,9 @@ def test_the_histogram_can_be_left_out(tmp_path):
 
 def test_bad_choices_are_refused():
     """Unknown bands, limits of 0 and notions with several groups."""
-    with pytest.raises(InputError, match="band must be one of None, 'both', 'consistency', 'confidence', 'simultaneous', got 'all'"):
+    with pytest.raises(
+        InputError, match="band must be one of None, 'both', 'consistency', 'confidence', 'simultaneous', got 'all'"
+    ):
         believable.plot_corp_diagram(P, Y, band="all")
     with pytest.raises(InputError, match="limit must be above 0"):
         believable.plot_corp_diagram(P, Y, band=None, limit=0)

@@ -59,7 +59,6 @@ def test_simultaneous_intervals():
     assert any(t.get_text() == "Bin, 90 % simultaneous interval" for t in ax.get_legend().get_texts())
 
 
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "corner", "framed"),

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from believable import _kernels
 from believable._types import Float64s, Ints
-from believable.curves.band import exact_interval
 from believable.errors import ClippedWarning, UndefinedError
 from believable.metrics import calibration_slope_intercept
 from believable.predictions.view import Pairs
@@ -261,7 +261,7 @@ def _range(stats: BinStats, bins: list[int], size: Float64s, alpha: float) -> Ra
     rows = min(float(size[bins].sum()), weight**2 / float(stats.w2[bins].sum()))
     predicted = float(np.clip(stats.wp[bins].sum() / weight, 0, 1))
     observed = float(np.clip(stats.wy[bins].sum() / weight, 0, 1))
-    low, high = map(float, exact_interval(observed, rows, alpha))
+    low, high = map(float, _kernels.exact_interval(observed, rows, alpha))
     edges = stats.edges_of(0).values
     return Range(
         low=float(edges[stats.index[bins[0]]]),

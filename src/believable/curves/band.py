@@ -1,8 +1,8 @@
-"""Bounds that hold together: exact intervals of several proportions, and a band for a whole curve."""
+"""A band that holds for a whole curve."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -13,25 +13,6 @@ from believable.stats.source import Points
 Band: TypeAlias = Literal["pointwise", "simultaneous"]
 BANDS = ("pointwise", "simultaneous")
 MAX_BAND_POINTS = 500  # more distinct scores are merged for a band
-
-
-def exact_interval(rate: Any, n: Any, alpha: float) -> tuple[Float64s, Float64s]:
-    """Return the exact interval of proportions observed in n trials, of level 1 - alpha; n need not be whole.
-
-    For trials of unequal rates it is conservative: their number of events varies less than a binomial one.
-
-    References
-    ----------
-    Clopper, Pearson (1934), Biometrika; Hoeffding (1956), Annals of Mathematical Statistics, for unequal rates.
-    """
-    from scipy.special import betaincinv
-
-    rate, n = np.asarray(rate, np.float64), np.asarray(n, np.float64)
-    yes, no = rate * n, (1 - rate) * n
-    none, all_of = yes <= 0, yes >= n
-    low = np.where(none, 0.0, betaincinv(np.where(none, 1, yes), no + 1, alpha / 2))
-    high = np.where(all_of, 1.0, betaincinv(yes + 1, np.where(all_of, 1, no), 1 - alpha / 2))
-    return low, high
 
 
 def starts_of_groups(points: Points) -> Array:
@@ -68,7 +49,7 @@ def isotonic_band(points: Points, at: Array, level: float) -> tuple[Float64s, Fl
     low, high = np.zeros(m), np.ones(m)
     for j in range(m):  # the ranges that begin with group j
         w, w2, wy = (one[j + 1 :] - one[j] for one in sums)
-        least, most = exact_interval(np.clip(wy / w, 0, 1), w**2 / w2, alpha)
+        least, most = _kernels.exact_interval(np.clip(wy / w, 0, 1), w**2 / w2, alpha)
         low[j:] = np.maximum(low[j:], least)
         high[j] = most.min()
     low, high = np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from believable import _check
+from believable import _check, _kernels
 from believable._types import Float64s, Int64s, Notion, Strategy
-from believable.curves.band import BANDS, Band, exact_interval
+from believable.curves.band import BANDS, Band
 from believable.curves.curve import Curve
 from believable.errors import InputError, MissingDependencyError
 from believable.predictions import as_predictions
@@ -169,7 +169,7 @@ def table_of(
     if band == "pointwise":
         low, high = wilson_interval(acc, size, level)
     else:
-        low, high = exact_interval(acc, size, (1 - level) / len(acc))
+        low, high = _kernels.exact_interval(acc, size, (1 - level) / len(acc))
     return ReliabilityTable(
         edges=edges,
         stratum=stratum,
