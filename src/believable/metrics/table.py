@@ -87,7 +87,7 @@ class Metric:
     power : float or None
         The degree to which the metric grows with the residuals, outcome minus score: 1 for errors, 2 for squared
         errors. Their intervals come from inverting a test, because the plug-in value is biased upwards near 0. None for
-        other metrics, and for errors that can be 0 although the scores are miscalibrated.
+        other metrics, and for errors that can be 0 although one of a few bins is miscalibrated.
     in_halves : callable, optional
         `(source, options) -> options or None`, for options that neither half takes, such as `convention`: options of
         the halves with the same value on these rows, if there are any.
