@@ -262,14 +262,13 @@ def square_and_add(a: Inverted, b: Inverted, correlation: float) -> tuple[float,
     return low, high
 
 
-# Noise turns some gaps around, so that values resampled around the observed gaps are less correlated than those of new
-# samples: -0.1 instead of -0.6 for two models with small opposite errors and 500 rows, -0.7 instead of -0.9 with 2,000
-# (`benchmarks/differences.py`). A correlation near 0 may therefore be clearly negative; one near 1 is not.
-DOUBT_ABOUT_CORRELATION = 0.5
-
-
 def correlation(tails: list[Tails], cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> float:
-    """Return a lower bound for the correlation of the two errors, from units drawn for both."""
+    """Return a lower bound for the correlation of the two errors, from units drawn for both.
+
+    Noise turns some gaps around, so values resampled around the observed gaps are less correlated than those of new
+    samples: on average -0.1 instead of -0.6 for 500 rows and models whose logits are 0.3 too high and too low. A
+    correlation near 0 may therefore be clearly negative; one near 1 may not.
+    """
     rows_of = [rows for each in tails if (rows := each.question.rows) is not None]
     unit, n_units = unit_of_rows(cluster, len(rows_of[0]), rng)
     spare = drawn_counts(n_units, n_draws, rng) - 1
@@ -282,7 +281,7 @@ def correlation(tails: list[Tails], cluster: Ints | None, n_draws: int, rng: np.
     if min(deviation) == 0:
         return 0.0
     seen = float(np.mean((shown[0] - shown[0].mean()) * (shown[1] - shown[1].mean())) / math.prod(deviation))
-    return seen - DOUBT_ABOUT_CORRELATION * max(1 - seen**2, 0.0) * min(1.0, 2 * (1 - seen))
+    return max(seen - (1 - seen) ** 2 * (1 + seen) / 2, -1.0)
 
 
 # --- many sets of predictions against one baseline on the same rows: what they share is computed once -----------------
