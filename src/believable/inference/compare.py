@@ -266,8 +266,7 @@ def correlation(tails: list[Tails], cluster: Ints | None, n_draws: int, rng: np.
     """Return a lower bound for the correlation of the two errors, from units drawn for both.
 
     Noise turns some gaps around, so values resampled around the observed gaps are less correlated than those of new
-    samples: on average -0.1 instead of -0.6 for 500 rows and models whose logits are 0.3 too high and too low. A
-    correlation near 0 may therefore be clearly negative; one near 1 may not.
+    samples. A correlation near 0 may therefore be clearly negative; one near 1 may not.
     """
     rows_of = [rows for each in tails if (rows := each.question.rows) is not None]
     unit, n_units = unit_of_rows(cluster, len(rows_of[0]), rng)
