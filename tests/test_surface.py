@@ -108,9 +108,7 @@ def test_every_error_has_an_interval_that_covers():
     """Errors that chance makes too large say how they grow with the residuals, or what they estimate."""
     errors = [row for row in METRICS.values() if row.needs in ("bins", "cells") and row.best == row.low == 0]
     without = {row.name for row in errors if row.power is None and not row.target}
-    assert without == {
-        "sweep_calibration_error"
-    }  # its bins are chosen by the data, so the population has no such value
+    assert not without
 
 
 @pytest.mark.parametrize("row", METRICS.values(), ids=lambda row: row.name)

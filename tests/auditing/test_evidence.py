@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import binomtest, chi2, norm
 
 from believable import Predictions, observed_expected_ratio
-from believable.auditing.evidence import Average, ClusteredPairs, clopper_pearson, is_crowded, ranges_of, slope_of
+from believable._kernels import exact_interval
+from believable.auditing.evidence import Average, ClusteredPairs, is_crowded, ranges_of, slope_of
 from believable.stats import BinStats
 from believable.stats.source import BinsAsked, count_asked, count_bins, count_points
 
@@ -17,7 +18,7 @@ from believable.stats.source import BinsAsked, count_asked, count_bins, count_po
 @pytest.mark.parametrize(("events", "n"), [(0, 40), (3, 40), (20, 40), (40, 40)])
 def test_exact_intervals(events, n):
     """They are those of SciPy's exact test."""
-    low, high = clopper_pearson(events / n, n, 0.01)
+    low, high = exact_interval(events / n, n, 0.01)
     expected = binomtest(events, n).proportion_ci(0.99, method="exact")
     assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-9)
 

@@ -256,7 +256,10 @@ def test_limits(metric):
         assert 0 < floor.p_value <= 1
     assert floor.mean == floor.q95 == 0  # certain scores leave nothing to chance
     wrong = noise_floor(metric, np.arange(20) % 2.0, 1 - np.arange(20) % 2, n_resamples=50, random_state=0)
-    assert wrong.p_value == pytest.approx(1 / 51)
+    if metric == "sweep_calibration_error":  # its rates fall from the first bin to the second, so it keeps one bin
+        assert wrong.value == 0
+    else:
+        assert wrong.p_value == pytest.approx(1 / 51)
 
 
 def test_refusals():

@@ -110,10 +110,25 @@ def test_the_histogram_can_be_left_out(tmp_path):
 
 def test_bad_choices_are_refused():
     """Unknown bands, limits of 0 and notions with several groups."""
-    with pytest.raises(InputError, match="band must be one of None, 'both', 'consistency', 'confidence', got 'all'"):
+    with pytest.raises(
+        InputError, match="band must be one of None, 'both', 'consistency', 'confidence', 'simultaneous', got 'all'"
+    ):
         believable.plot_corp_diagram(P, Y, band="all")
     with pytest.raises(InputError, match="limit must be above 0"):
         believable.plot_corp_diagram(P, Y, band=None, limit=0)
     with pytest.raises(UndefinedError, match="the CORP diagram needs one set of scores, but there are 4"):
         believable.plot_corp_diagram(MATRIX, LABELS, notion="classwise")
     assert believable.plot_corp_diagram(MATRIX, LABELS, notion="rth", r=2, band=None)
+
+
+def test_the_simultaneous_band_is_drawn_alone():
+    """It takes the place of both others, and says what it is."""
+    ax = believable.plot_corp_diagram(P, Y, band="simultaneous", level=0.9).axes[0]
+    curve = believable.corp_curve(P, Y, band="simultaneous", level=0.9)
+    x, low, high = band(ax, "simultaneous confidence band")
+    assert np.allclose(x, curve.x)
+    assert np.allclose(low, curve.low)
+    assert np.allclose(high, curve.high)
+    assert legend(ax)[1:] == ["90 % simultaneous confidence band", "Perfect calibration"]
+    two = believable.plot_corp_diagram({"a": P, "b": np.sqrt(P)}, Y, band="simultaneous")
+    assert "95 % simultaneous confidence bands" in title(two)

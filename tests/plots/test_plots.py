@@ -49,6 +49,16 @@ def test_intervals_are_those_of_the_table():
     assert "80 % interval" in [t.get_text() for t in figure.axes[0].get_legend().get_texts()][-1]
 
 
+def test_simultaneous_intervals():
+    """The bars are the exact ones of the table, and the legend says so."""
+    p, y = np.linspace(0.01, 0.99, 200), np.arange(200) % 3 > 0
+    ax = believable.plot_reliability_diagram(p, y, n_bins=4, band="simultaneous", level=0.9).axes[0]
+    table = believable.reliability_table(p, y, n_bins=4, band="simultaneous", level=0.9)
+    bars = next(one for one in ax.containers if one.has_yerr).lines[2][0].get_segments()
+    assert np.allclose([segment[:, 1] for segment in bars], np.column_stack([table.low, table.high]))
+    assert any(t.get_text() == "Bin, 90 % simultaneous interval" for t in ax.get_legend().get_texts())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "corner", "framed"),

@@ -87,3 +87,15 @@ def test_bad_choices_are_refused():
         believable.plot_smoothed_calibration(MATRIX, LABELS, notion="classwise")
     with pytest.raises(UndefinedError, match="needs both outcomes"):
         believable.plot_smoothed_calibration(P, np.zeros(400, int), method="logistic")
+
+
+@pytest.mark.parametrize("method", CURVES)
+def test_a_simultaneous_band_is_that_of_isotonic_rates(method):
+    """It is the band of `corp_curve` at the positions of the curve, whatever the smoothing."""
+    ax = believable.plot_smoothed_calibration(P, Y, method=method, band="simultaneous").axes[0]
+    curve = believable.corp_curve(P, Y, band="simultaneous")
+    x, low, high = band(ax, "95 % simultaneous confidence band")
+    assert np.all((curve.low < curve.y) | (curve.low == 0))  # no bound was moved
+    assert np.all((curve.high > curve.y) | (curve.high == 1))
+    assert np.allclose(low, np.append(0, curve.low)[np.searchsorted(curve.x, x, side="right")])
+    assert np.allclose(high, np.append(curve.high, 1)[np.searchsorted(curve.x, x, side="left")])

@@ -72,6 +72,7 @@ from believable._kernels.piecewise import (
     spline_slopes,
 )
 from believable._kernels.probabilities import clipped_logit, sigmoid, softmax
+from believable._kernels.proportions import exact_interval
 from believable._kernels.resampling import (
     draw_labels,
     range_tail,
@@ -161,6 +162,7 @@ __all__ = [
     "distances",
     "draw_labels",
     "edges_below",
+    "exact_interval",
     "expanded_level",
     "expanded_p_value",
     "extrema",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from believable import _kernels
 from believable._types import Float64s, Ints
 from believable.errors import ClippedWarning, UndefinedError
 from believable.metrics import calibration_slope_intercept
@@ -260,7 +261,7 @@ def _range(stats: BinStats, bins: list[int], size: Float64s, alpha: float) -> Ra
     rows = min(float(size[bins].sum()), weight**2 / float(stats.w2[bins].sum()))
     predicted = float(np.clip(stats.wp[bins].sum() / weight, 0, 1))
     observed = float(np.clip(stats.wy[bins].sum() / weight, 0, 1))
-    low, high = clopper_pearson(observed, rows, alpha)
+    low, high = map(float, _kernels.exact_interval(observed, rows, alpha))
     edges = stats.edges_of(0).values
     return Range(
         low=float(edges[stats.index[bins[0]]]),
@@ -271,16 +272,6 @@ def _range(stats: BinStats, bins: list[int], size: Float64s, alpha: float) -> Ra
         share=weight / float(stats.w.sum()),
         least=max(predicted - high, low - predicted, 0.0),
     )
-
-
-def clopper_pearson(rate: float, n: float, alpha: float) -> tuple[float, float]:
-    """Return the exact interval of a proportion; n need not be whole."""
-    from scipy.special import betaincinv
-
-    events = rate * n
-    low = 0.0 if events <= 0 else float(betaincinv(events, n - events + 1, alpha / 2))
-    high = 1.0 if events >= n else float(betaincinv(events + 1, n - events, 1 - alpha / 2))
-    return low, high
 
 
 def slope_of(

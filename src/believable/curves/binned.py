@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from believable import _check
+from believable import _check, _kernels
 from believable._types import Float64s, Int64s, Notion, Strategy
+from believable.curves.band import BANDS, Band
 from believable.curves.curve import Curve
 from believable.errors import InputError, MissingDependencyError
 from believable.predictions import as_predictions
@@ -33,11 +34,13 @@ class ReliabilityTable:
     conf, acc, gap : ndarray
         Mean score, observed frequency, and acc - conf: positive if the scores are too low. NaN in an empty bin.
     low, high : ndarray
-        Wilson interval of acc, with the effective number of pairs. NaN in an empty bin.
+        Interval of acc, with the effective number of pairs. NaN in an empty bin.
     level : float
         Confidence level of the intervals.
     stratum_is : {"class", "rank"}
         Whether `stratum` holds classes or ranks.
+    band : {"pointwise", "simultaneous"}
+        Whether each interval has this level (Wilson's intervals), or all of them together (exact ones).
     binned : {"scores", "column"}
         Whether the bins are made of the scores, or of the column `bin_by`, in whose units `edges` then are.
     """
@@ -53,6 +56,7 @@ class ReliabilityTable:
     high: Float64s
     level: float
     stratum_is: Literal["class", "rank"] = "class"
+    band: Band = "pointwise"
     binned: Literal["scores", "column"] = "scores"
 
     group = _check.renamed_attribute("group", "stratum")
@@ -66,7 +70,7 @@ class ReliabilityTable:
         first = f"{self.stratum_is:>5} " if apart else ""
         lines = [
             f"{first}{self.binned:>16} {'rows':>10} {'predicted':>10} {'observed':>9} {'gap':>8}  "
-            f"{100 * self.level:.0f} % interval"
+            f"{100 * self.level:.0f} % {self.interval_in_words}"
         ]
         for i in range(len(self)):
             low, high = self.edges[i]
@@ -84,10 +88,15 @@ class ReliabilityTable:
 
     __repr__ = __str__
 
+    @property
+    def interval_in_words(self) -> str:
+        """What the intervals are called, after their level."""
+        return "interval" if self.band == "pointwise" else "simultaneous interval"
+
     def to_dict(self) -> dict[str, list[Any]]:
         """Return columns by name, with None for empty bins."""
         columns = {"group": self.stratum, "from": self.edges[:, 0], "to": self.edges[:, 1]}
-        columns |= {item.name: getattr(self, item.name) for item in fields(self)[2:-3]}
+        columns |= {item.name: getattr(self, item.name) for item in fields(self)[2:-4]}
         return {
             name: [None if value != value else value for value in column.tolist()] for name, column in columns.items()
         }
@@ -141,9 +150,12 @@ def wilson_ends(rate: Float64s, n: Float64s, z: float) -> tuple[Float64s, Float6
     return np.maximum(low, 0), np.minimum(high, 1)
 
 
-def table_of(stats: BinStats, level: float = 0.95, effective_n: Float64s | None = None) -> ReliabilityTable:
+def table_of(
+    stats: BinStats, level: float = 0.95, effective_n: Float64s | None = None, band: Band = "pointwise"
+) -> ReliabilityTable:
     """Return the table of a statistic, with empty bins; `effective_n` replaces that of the non-empty bins."""
     _check.level(level)
+    _check.choice(band, BANDS, "band")
     sizes = [len(stats.edges_of(g)) for g in range(stats.view.n_strata)]
     stratum = np.repeat(np.arange(len(sizes)), sizes)
     offset = np.concatenate([[0], np.cumsum(sizes)[:-1]])
@@ -157,7 +169,11 @@ def table_of(stats: BinStats, level: float = 0.95, effective_n: Float64s | None 
         return column
 
     acc = np.clip(stats.acc, 0, 1)
-    low, high = wilson_interval(acc, stats.effective_n if effective_n is None else effective_n, level)
+    size = stats.effective_n if effective_n is None else effective_n
+    if band == "pointwise":
+        low, high = wilson_interval(acc, size, level)
+    else:
+        low, high = _kernels.exact_interval(acc, size, (1 - level) / len(acc))
     return ReliabilityTable(
         edges=edges,
         stratum=stratum,
@@ -170,6 +186,7 @@ def table_of(stats: BinStats, level: float = 0.95, effective_n: Float64s | None 
         high=spread(high, np.nan),
         level=level,
         stratum_is=stats.view.stratum_is,
+        band=band,
     )
 
 
@@ -200,14 +217,24 @@ def reliability_table(
     threshold: float | None = None,
     pooled: bool = False,
     level: float = 0.95,
+    band: Band = "pointwise",
     sample_weight: Any = None,
     edges: Any = None,
     bin_by: Any = None,
 ) -> ReliabilityTable:
     """Compute the numbers of a reliability diagram: counts, mean score, observed frequency and interval of every bin.
 
-    Parameters are those of `expected_calibration_error`, and `level`, the confidence level of the intervals. With
-    `bin_by`, the table shows whether the predictions are right in each range of another column, such as age.
+    Parameters
+    ----------
+    predictions, actuals, n_bins, strategy, notion, r, threshold, pooled, sample_weight, edges, bin_by
+        As in `expected_calibration_error`. With `bin_by`, the table shows whether the predictions are right in each
+        range of another column, such as age.
+    level : float
+        Confidence level of the intervals.
+    band : {"pointwise", "simultaneous"}
+        "pointwise" gives each bin Wilson's interval: with ten bins of a calibrated model, one of the intervals will
+        miss the diagonal in about four of ten data sets. "simultaneous" gives exact intervals (Clopper and Pearson,
+        each at the level 1 - (1 - level) / number of non-empty bins), which hold all together.
 
     Examples
     --------
@@ -219,7 +246,7 @@ def reliability_table(
     """
     source = source_of(predictions, actuals, sample_weight)
     asked = BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges, bin_by)
-    table = table_of(not_empty(count_asked(source, asked)), level)
+    table = table_of(not_empty(count_asked(source, asked)), level, band=band)
     if bin_by is None:
         return table
     ends = column_bins(as_predictions(source), asked).ends

@@ -10,11 +10,11 @@ import numpy as np
 from believable import _check, _kernels
 from believable._check import generator
 from believable._types import Float64s, Notion
+from believable.curves.band import isotonic_band, starts_of_groups
 from believable.curves.curve import Curve
 from believable.stats.source import Points, count_points, one_stratum, source_of
 
-Band = Literal["consistency", "confidence"]
-MAX_BAND_POINTS = 500  # more distinct scores are merged for the band
+Band = Literal["consistency", "confidence", "simultaneous"]
 
 
 def corp_curve(
@@ -36,12 +36,15 @@ def corp_curve(
 
     Parameters
     ----------
-    band : {"consistency", "confidence"}, optional
+    band : {"consistency", "confidence", "simultaneous"}, optional
         "consistency" is a band around the diagonal: where the curve would lie if the scores were calibrated. Outcomes
         are drawn with the scores as rates. "confidence" is a band around the curve: where the true rates may lie. Rows
         are drawn with replacement, and outcomes with the rates of the curve. The curve is refitted to each draw, and
         the band contains a share `level` of the refitted curves at each score (pointwise, not whole curves). Where the
-        curve is 0 or 1, a confidence band has no width.
+        curve is 0 or 1, a confidence band has no width. "simultaneous" contains the whole curve of true rates with a
+        probability of at least `level`, in any sample however small, if these never decrease and rows are independent
+        (Dimitriadis et al. 2023). So a score is certainly miscalibrated where the diagonal lies outside the band,
+        wherever you look. It draws nothing, and is wider.
     level : float
         Confidence level of the band.
     n_resamples : int
@@ -58,9 +61,16 @@ def corp_curve(
     weight, each at its mean score, and interpolated linearly; `settings["band_points"]` is their number. If rows of
     unequal weight share a score or group, their mean outcome is drawn as that of (sum w)^2 / sum w^2 rows, rounded.
 
+    The simultaneous band is the best of the exact bounds of all ranges of scores: the rate at a score is at least the
+    mean rate of any range up to it, and at most that of any range from it on. With m distinct scores there are
+    m (m + 1) / 2 ranges, each with two bounds at the level (1 - level) / (m (m + 1)). With more than 500 distinct
+    scores, groups of neighbours of nearly equal weight take their place, which keeps the guarantee. Where the bounds
+    would exclude the fitted curve, rates are not isotonic; they are then moved so that the band contains the curve.
+
     References
     ----------
-    Dimitriadis, Gneiting, Jordan (2021), PNAS.
+    Dimitriadis, Gneiting, Jordan (2021), PNAS; Dimitriadis, Dümbgen, Henzi, Puke, Ziegel (2023), Biometrika, for the
+    simultaneous band.
 
     Examples
     --------
@@ -71,7 +81,7 @@ def corp_curve(
     >>> bool((curve.low <= curve.high).all())
     True
     """
-    _check.choice(band, (None, "consistency", "confidence"), "band")
+    _check.choice(band, (None, "consistency", "confidence", "simultaneous"), "band")
     _check.level(level)
     n_resamples = _check.positive_integer(n_resamples, "n_resamples")
     rng = generator(random_state)
@@ -80,6 +90,10 @@ def corp_curve(
     x, y, weight = points.score.copy(), _kernels.pav(points.w, points.wy), points.w.copy()
     if band is None:
         return Curve(x, y, weight, None, None, "corp", {"band": None})
+    if band == "simultaneous":
+        low, high = isotonic_band(points, x, level)
+        low, high = np.minimum(low, y), np.maximum(high, y)
+        return Curve(x, y, weight, low, high, "corp", {"band": band, "level": level})
 
     few, rate = _grouped(points, x if band == "consistency" else y)
     draw = _outcomes if band == "consistency" else _rows_and_outcomes
@@ -92,11 +106,9 @@ def corp_curve(
 
 def _grouped(points: Points, rate: Float64s) -> tuple[Points, Float64s]:
     """Merge neighbours into at most 500 points of nearly equal weight, and return the mean rate of each."""
-    if len(points.score) <= MAX_BAND_POINTS:
+    starts = starts_of_groups(points)
+    if len(starts) == len(points.score):
         return points, rate
-    last = np.unique(_kernels.quantile_positions(_kernels.running_sum(points.w), MAX_BAND_POINTS))
-    starts = np.append(0, last + 1)
-    starts = starts[starts < len(points.score)]
 
     def together(values: Any) -> Any:
         return np.add.reduceat(values, starts)

@@ -37,7 +37,8 @@ class Comparison:
     low, high, level : float
         Confidence interval for the difference in the population, and its level.
     p_value : float
-        p-value of the hypothesis that there is no difference.
+        p-value of the hypothesis that there is no difference. For errors, it is below 1 - level exactly if 0 is outside
+        the interval.
     value_a, value_b : float
         The metric of each model.
     metric : str
@@ -95,9 +96,10 @@ def compare(
 
     Rows (with `clusters`, whole clusters) are resampled for both models together, so that what makes a row difficult
     for both cancels. With n clusters, quantiles and p-values are those of Student's t with n - 1 degrees of freedom.
-    Calibration errors are inflated by sampling noise, by an amount that differs between models. Their intervals, from
-    inverted tests, are therefore combined by the square-and-add rule of Zou and Donner, with the correlation of the two
-    errors.
+    Calibration errors are inflated by sampling noise, by an amount that differs between models. Their
+    intervals, from inverted tests, are therefore combined by the square-and-add rule of Zou and Donner, with a lower
+    bound for the correlation of the two errors. Where one of them may be 0, the interval also contains the differences
+    from 0 that the interval of the other allows, because an estimate that cannot be negative is too large there.
 
     Parameters
     ----------
@@ -222,14 +224,19 @@ def _of_errors(
     def ends(at_level: float, refine: bool) -> tuple[float, float]:
         return square_and_add(invert(tails[0], at_level, refine), invert(tails[1], at_level, refine), together)
 
-    low, high = ends(level, True)
+    ends(level, True)  # tests more candidates
+    low, high = ends(level, False)
 
     def excludes_none(p: float) -> bool:
         low, high = ends(1 - p, False)
         return low > 0 or high < 0
 
     small, large = 2 / (1 + n_draws), 1.0  # the draws cannot resolve smaller p-values
-    if excludes_none(small):
+    if low > 0 or high < 0:
+        large = math.nextafter(1 - level, 0)
+    else:
+        small = max(small, 1 - level)
+    if small < large and excludes_none(small):
         large = small
     while large / small > 1.02:
         middle = math.sqrt(small * large)
@@ -238,18 +245,38 @@ def _of_errors(
 
 
 def square_and_add(a: Inverted, b: Inverted, correlation: float) -> tuple[float, float]:
-    """Return the interval for a difference of two estimates from their own intervals (Zou and Donner 2008)."""
+    """Return the interval for a difference of two errors from their own intervals (Zou and Donner 2008).
+
+    The rule takes both estimates to be unbiased. Near 0 an estimate can only be too large, which moves the difference
+    towards 0 if the other error is real. So where an error may be 0, the interval reaches at least to the difference
+    between 0 and the far end of the other error, given that the first is all noise.
+    """
 
     def reach(one: float, other: float) -> float:
         return math.sqrt(max(one**2 + other**2 - 2 * correlation * one * other, 0.0))
 
+    def largest(other: Inverted, zero: Inverted) -> float:
+        above = zero.high - zero.estimate
+        noise = min(zero.estimate / above, 1.0) if above > 0 else 1.0  # of the estimate, if its error is 0
+        rest = math.sqrt(max(1 - correlation**2, 0.0)) - correlation * noise
+        return other.estimate + (other.high - other.estimate) * min(max(rest, 0.0), 1.0)
+
     difference = a.estimate - b.estimate
     low = difference - reach(a.estimate - a.low, b.high - b.estimate)
-    return low, difference + reach(a.high - a.estimate, b.estimate - b.low)
+    high = difference + reach(a.high - a.estimate, b.estimate - b.low)
+    if a.low == 0:
+        low = min(low, -largest(b, a))
+    if b.low == 0:
+        high = max(high, largest(a, b))
+    return low, high
 
 
 def correlation(tails: list[Tails], cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> float:
-    """Return the correlation of the two errors when the same units are drawn for both."""
+    """Return a lower bound for the correlation of the two errors, from units drawn for both.
+
+    Noise turns some gaps around, so values resampled around the observed gaps are less correlated than those of new
+    samples. A correlation near 0 may therefore be clearly negative; one near 1 may not.
+    """
     rows_of = [rows for each in tails if (rows := each.question.rows) is not None]
     unit, n_units = unit_of_rows(cluster, len(rows_of[0]), rng)
     spare = drawn_counts(n_units, n_draws, rng) - 1
@@ -261,7 +288,8 @@ def correlation(tails: list[Tails], cluster: Ints | None, n_draws: int, rng: np.
     deviation = [float(np.std(one)) for one in shown]
     if min(deviation) == 0:
         return 0.0
-    return float(np.mean((shown[0] - shown[0].mean()) * (shown[1] - shown[1].mean())) / math.prod(deviation))
+    seen = float(np.mean((shown[0] - shown[0].mean()) * (shown[1] - shown[1].mean())) / math.prod(deviation))
+    return max(seen - (1 - seen) ** 2 * (1 + seen) / 2, -1.0)
 
 
 # --- many sets of predictions against one baseline on the same rows: what they share is computed once -----------------

@@ -18,6 +18,13 @@ from believable.errors import InputError
 from believable.inference import bootstrap
 from believable.inference.cells import Cells
 from believable.inference.clusters import cluster_of_rows, has_several_pairs_per_row
+from believable.inference.functions import (
+    SHARE_OF_DRAWS,
+    as_error_of_points,
+    can_simulate,
+    is_error_of_rows,
+    tails_of_function,
+)
 from believable.inference.inversion import Inverted, Tails, invert
 from believable.inference.noise import bins_of_units, noise_of_pairs, noise_of_points, with_soft_labels
 from believable.inference.question import Question, ask
@@ -33,6 +40,11 @@ NUMBERS_PER_CANDIDATE, LEAST_SHARE_OF_DRAWS = 300_000, 0.4
 ROWS_OF_SPARSE_BIN = 3
 NOTE_OF_SPARSE_BINS = "half of the bins hold three rows or fewer: the interval relies on what classes have in common"
 MIN_CLUSTERS = 6  # fewer hardly show how much clusters differ, and a note says so
+NOISE_RAISES_IT = (
+    "do not trust this interval near perfect calibration: noise alone raises the error, so its bootstrap lies too high"
+)
+NOISE_MOVES_IT = "do not trust this interval: resampling alone moves the value, so the function is biased by noise"
+MOST_REPLICATES = 0.9  # where more lie on one side of the value, resampling is said to move it
 POINTS_OF_TEST, MAX_POINTS_OF_TEST = 200, 1000  # scores are merged into about this many points while a test is inverted
 
 
@@ -108,6 +120,12 @@ def interval(
     errors, with Satterthwaite's degrees of freedom. The kernel errors are means over pairs of rows and use the variance
     of such means ("pairs"). Other metrics, and functions of your own, get percentiles of resampled rows.
 
+    A function of your own is called on simulated rows to find out whether it is a calibration error: never negative,
+    nearly 0 for calibrated outcomes without noise, larger with more noise, and the same when all rows are repeated. If
+    so, its test is inverted, with labels drawn for the given scores; this takes several thousand calls, and needs 1-D
+    scores, labels 0 and 1, and independent rows without weights. Otherwise it is bootstrapped. `note` says if noise
+    moves it, so that the interval is not to be trusted.
+
     Parameters
     ----------
     metric : str or callable
@@ -126,7 +144,7 @@ def interval(
         offered for comparison; near perfect calibration it does not cover the true value.
     n_resamples : int
         Number of resampled data sets; more are drawn if the level requires it, and down to 40 % of them if there are
-        several hundred bins.
+        several hundred bins. For each candidate for the true value of a function, a quarter of them.
     random_state : None, int or numpy Generator
         Random seed, for reproducible results.
     sample_weight : array-like of shape (n,), optional
@@ -140,8 +158,9 @@ def interval(
     Notes
     -----
     For calibration errors, the lower end is 0 if perfect calibration is not rejected. The interval covers the error in
-    the same bins, which hide what averages out within them. `debiased_calibration_error` has the interval of the root
-    mean square error that it estimates.
+    the same bins, which hide what averages out within them; for another library's `convention`, in the bins that it
+    makes of these scores. The sweep error chooses its bins anew in each simulated data set.
+    `debiased_calibration_error` has the interval of the root mean square error that it estimates.
 
     For the largest gap (`maximum_calibration_error`), the lower end comes from exact bounds of the single bins,
     corrected for their number. The upper end borrows strength from the other bins, and is too low if only one bin is
@@ -186,25 +205,33 @@ def interval(
         )
     value = question.value()
     error = as_error(question)
-    if method == "inversion" or (method == "auto" and error is not None):
-        if error is None:
-            raise InputError(
-                "{method='inversion'} supports calibration errors only; use 'percentile'",
-                argument="method",
-            )
+    if error is not None and method in ("auto", "inversion"):
         found = inverted(error, cluster, level, n_resamples, rng)
         note = found.note or _note(question) or _note_on_clusters(cluster)
         return Interval(found.low, found.high, level, value, found.estimate, "inversion", note)
     note = _note(question) or _note_on_clusters(cluster)
     if method == "auto" and (estimate := question.own_interval(level, cluster)) is not None:
         return Interval(estimate.low, estimate.high, level, value, estimate.value, estimate.method, note)
-    low, high, how = _bootstrapped(question, cluster, level, method, n_resamples, rng)
-    return Interval(low, high, level, value, value, how, note)
+    is_noisy = method in ("auto", "inversion") and is_error_of_rows(question, rng)
+    if is_noisy and can_simulate(question, cluster):
+        draws = max(int(n_resamples * SHARE_OF_DRAWS), least)
+        found = invert(tails_of_function(as_error_of_points(question), draws, rng), level)
+        return Interval(found.low, found.high, level, value, found.estimate, "inversion", found.note)
+    if method == "inversion":
+        supports = "calibration errors only"
+        if is_noisy:
+            supports = "this error for 1-D scores with labels 0 and 1 only, without clusters and weights"
+        raise InputError("{method='inversion'} supports {what}; use 'percentile'", argument="method", what=supports)
+    low, high, how, moved = _bootstrapped(question, cluster, level, method, n_resamples, rng)
+    return Interval(low, high, level, value, value, how, NOISE_RAISES_IT if is_noisy else moved or note)
 
 
 def as_error(question: Question) -> Question | None:
     """Return the question whose test can be inverted: the same, or the error it estimates; None for other metrics."""
     row = question.row
+    if row is not None and not row.is_halved(question.options) and row.in_halves is not None:
+        options = row.in_halves(question.source, question.options)
+        question = question if options is None else replace(question, options=options)
     if row is None or not row.is_halved(question.options):
         return None
     if row.target:
@@ -294,11 +321,12 @@ def _n_points(question: Question) -> int:
 
 def _bootstrapped(
     question: Question, cluster: Ints | None, level: float, method: str, n_draws: int, rng: np.random.Generator
-) -> tuple[float, float, str]:
+) -> tuple[float, float, str, str]:
+    """Return the ends, how they were computed, and a note."""
     if question.is_of_sums:
         if question.rows is None:
-            return statistic_interval(question, level, method, n_draws, rng)
-        return bootstrap.sums_interval(question, cluster, level, method, n_draws, rng)
+            return *statistic_interval(question, level, method, n_draws, rng), ""
+        return *bootstrap.sums_interval(question, cluster, level, method, n_draws, rng), ""
     if method == "bca":
         raise InputError(
             "{method='bca'} supports metrics of sums only (Brier score, accuracy, …); use 'percentile'",
@@ -307,5 +335,8 @@ def _bootstrapped(
     replicates = None if cluster is not None else bootstrap.statistic_replicates(question, n_draws, rng)
     if replicates is None:
         replicates = bootstrap.row_replicates(question, cluster, n_draws, rng)
+    value = question.value()
+    sides = np.mean(replicates > value), np.mean(replicates < value)
+    note = NOISE_MOVES_IT if question.row is None and max(sides) > MOST_REPLICATES else ""
     wider = level if cluster is None else expanded_level(level, len(np.unique(cluster)))
-    return *bootstrap.percentile_ends(replicates, wider), "percentile"
+    return *bootstrap.percentile_ends(replicates, wider), "percentile", note

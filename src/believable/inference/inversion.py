@@ -73,7 +73,7 @@ class Tails:
             self.observed = float(question.replicates(cells.with_outcomes(cells.wy), NARROWEST_SHAPE_BANDWIDTH)[0])
         if not np.isfinite(self.observed):
             raise UndefinedError(INFINITE_AT_0)
-        drawn = _shapes(cells, variance, n_draws, rng)
+        drawn = shapes_of_gaps(cells, variance, n_draws, rng)
         self.shapes = np.clip(cells.conf + drawn, 0, 1) - cells.conf  # rates have to stay within [0, 1]
         self.seed = int(rng.integers(2**62))
         self.tried: dict[float, tuple[float, float]] = {}
@@ -229,7 +229,7 @@ def _crossing(tails: Tails, side: int, tail: float, refine: bool) -> float:
     return crossing
 
 
-def _shapes(cells: Cells, variance: Float64s, n_draws: int, rng: np.random.Generator) -> Float64s:
+def shapes_of_gaps(cells: Cells, variance: Float64s, n_draws: int, rng: np.random.Generator) -> Float64s:
     """Draw shapes of the true gaps, one per replicate; points are grouped into a few cells that move together."""
     if cells.are_bins:
         pooled = pooled_variance(cells.as_observed()) if cells.stratum[0] != cells.stratum[-1] else None

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, get_args
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from believable import _check
-from believable._types import Array, Convention, Float64s, Norm, Notion, Strategy
+from believable._types import Array, Convention, Float64s, Floats, Norm, Notion, Strategy
+from believable.binning import Edges
 from believable.errors import InputError, UndefinedError
 from believable.stats import BinStats
-from believable.stats.source import Source, as_number, not_empty, rows_in
+from believable.stats.source import TEN, UNIFORM, Source, as_number, not_empty, rows_in
 
 
 def binned_error(stats: BinStats, norm: Norm = 1) -> float:
@@ -49,7 +51,113 @@ def check_norm(norm: Any) -> float | None:
 # package's own bins are in `believable.binning`.
 
 
-Tally = tuple[Float64s, Float64s, Float64s]  # weight, mean score and mean outcome of every bin
+class Assigned(NamedTuple):
+    """The bin of each pair by some rule.
+
+    Attributes
+    ----------
+    bin_of : ndarray
+        The bin whose means the pair enters.
+    n_bins : int
+        Number of bins.
+    score : ndarray
+        The score that is averaged.
+    counted : ndarray or None
+        The bin whose number of pairs it enters, if that is another one.
+    """
+
+    bin_of: Array
+    n_bins: int
+    score: Array
+    counted: Array | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConventionalBins:
+    """The pairs of some predictions in another library's bins."""
+
+    outcome: Array
+    weight: Array
+    given: Floats
+    notion: Notion
+    assigned: Assigned
+
+    @classmethod
+    def of(
+        cls,
+        source: Source,
+        convention: Convention,
+        n_bins: int,
+        strategy: Strategy,
+        notion: Notion | None,
+        refused: Mapping[str, Any],
+    ) -> ConventionalBins:
+        """Assign the pairs; `refused` holds options that no other library has."""
+        _check.choice(convention, get_args(Convention), "convention")
+        _check.choice(strategy, get_args(Strategy), "strategy")
+        n_bins = _check.positive_integer(n_bins, "n_bins")
+        rows = rows_in(source)
+        if rows is None:
+            raise UndefinedError(
+                "{convention=} makes its own bins: pass the predictions, not a statistic",
+                convention=convention,
+                argument="convention",
+            )
+        for name, value in refused.items():
+            if value is not None:
+                raise InputError(
+                    "{convention=} takes n_bins, strategy and norm, not {name}",
+                    convention=convention,
+                    argument="convention",
+                    name=name,
+                )
+        if rows.weights is not None and convention != "calibre":
+            raise InputError(
+                "{convention=} does not support weights: leave sample_weight out",
+                convention=convention,
+                argument="convention",
+            )
+        if strategy == "quantile" and convention in ("torchmetrics", "relplot"):
+            raise InputError("{convention=} supports uniform bins only", convention=convention, argument="convention")
+        if convention == "netcal" and rows.kind == "multiclass" and rows.n_classes == 2:
+            notion = notion or "binary"  # netcal takes two columns as P(y = 1)
+        view = rows.view(notion)
+        if view.n_strata > 1:
+            raise InputError(
+                "{convention=} supports the notions binary and confidence only",
+                convention=convention,
+                argument="convention",
+            )
+        score, outcome, weight, *_ = rows.all_pairs(view)
+        given, outcome = score, outcome.astype(np.float64)
+        if convention == "torchmetrics" and rows.kind == "multiclass":
+            score = score.astype(np.float32)
+        weight = np.ones(len(score)) if weight is None else weight
+        return cls(outcome, weight, given, view.notion, _RULES[convention](score, weight, n_bins, strategy))
+
+    def error(self, norm: Norm) -> float:
+        """Return the binned error by the other library's rule."""
+        bin_of, n_bins, score, counted = self.assigned
+        w = self.weight
+        n = np.bincount(bin_of if counted is None else counted, w, n_bins).astype(np.float64)
+        total = np.bincount(bin_of, w, n_bins)
+        safe = np.where(total > 0, total, 1)
+        conf, acc = (np.bincount(bin_of, w * values, n_bins) / safe for values in (score, self.outcome))
+        gap = np.where(n > 0, np.abs(acc - conf), 0)
+        power = check_norm(norm)
+        if power is None:
+            return float(gap.max())
+        return float((n / n.sum() @ gap**power) ** (1 / power))
+
+    def edges(self) -> Edges | None:
+        """Return edges that divide these scores in the same way: the largest score of each bin; None for split ties."""
+        bins, of = np.unique(self.assigned.bin_of, return_inverse=True)
+        last, first = np.zeros(len(bins)), np.ones(len(bins))
+        np.maximum.at(last, of, self.given)
+        np.minimum.at(first, of, self.given)
+        if np.any(last[:-1] >= first[1:]):
+            return None
+        return Edges((0.0, *last[:-1].tolist(), 1.0), self.given.dtype.name, "quantile")
 
 
 def conventional_error(
@@ -59,76 +167,37 @@ def conventional_error(
     strategy: Strategy,
     norm: Norm,
     notion: Notion | None,
-    refused: dict[str, Any],
+    refused: Mapping[str, Any],
 ) -> float:
     """Return the binned error by another library's rule; `refused` holds options that no other library has."""
-    _check.choice(convention, get_args(Convention), "convention")
-    _check.choice(strategy, get_args(Strategy), "strategy")
-    n_bins = _check.positive_integer(n_bins, "n_bins")
-    rows = rows_in(source)
-    if rows is None:
-        raise UndefinedError(
-            "{convention=} makes its own bins: pass the predictions, not a statistic",
-            convention=convention,
-            argument="convention",
-        )
-    for name, value in refused.items():
-        if value is not None:
-            raise InputError(
-                "{convention=} takes n_bins, strategy and norm, not {name}",
-                convention=convention,
-                argument="convention",
-                name=name,
-            )
-    if rows.weights is not None and convention != "calibre":
-        raise InputError(
-            "{convention=} does not support weights: leave sample_weight out",
-            convention=convention,
-            argument="convention",
-        )
-    if strategy == "quantile" and convention in ("torchmetrics", "relplot"):
-        raise InputError("{convention=} supports uniform bins only", convention=convention, argument="convention")
-    if convention == "netcal" and rows.kind == "multiclass" and rows.n_classes == 2:
-        notion = "binary" if notion is None else notion  # netcal takes two columns as P(y = 1)
-    view = rows.view(notion)
-    if view.n_strata > 1:
-        raise InputError(
-            "{convention=} supports the notions binary and confidence only",
-            convention=convention,
-            argument="convention",
-        )
-    score, outcome, weight, *_ = rows.all_pairs(view)
-    outcome = outcome.astype(np.float64)
-    if convention == "torchmetrics" and rows.kind == "multiclass":
-        score = score.astype(np.float32)
-    weight = np.ones(len(score)) if weight is None else weight
-
-    n, conf, acc = _RULES[convention](score, outcome, weight, n_bins, strategy)
-    gap = np.where(n > 0, np.abs(acc - conf), 0)
-    power = check_norm(norm)
-    if power is None:
-        return float(gap.max())
-    return float((n / n.sum() @ gap**power) ** (1 / power))
+    return ConventionalBins.of(source, convention, n_bins, strategy, notion, refused).error(norm)
 
 
-def _tally(index: Array, score: Array, outcome: Array, weight: Array, n_bins: int) -> Tally:
-    n = np.bincount(index, weight, n_bins).astype(np.float64)
-    safe = np.where(n > 0, n, 1)
-    return n, np.bincount(index, weight * score, n_bins) / safe, np.bincount(index, weight * outcome, n_bins) / safe
+def in_own_bins(source: Source, options: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return options without `convention` that divide these scores in the same way; None if none do."""
+    if options.get("convention") is None:
+        return {name: value for name, value in options.items() if name != "convention"}
+    choices = {"n_bins": TEN, "strategy": UNIFORM, "notion": None} | dict(options)
+    found = ConventionalBins.of(
+        source, choices["convention"], choices["n_bins"], choices["strategy"], choices["notion"], {}
+    )
+    edges = found.edges()
+    norm = {"norm": options["norm"]} if "norm" in options else {}
+    return None if edges is None else norm | {"notion": found.notion, "edges": edges}
 
 
-def _scikit_learn(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+def _scikit_learn(score: Array, weight: Array, n_bins: int, strategy: Strategy) -> Assigned:
     """Right-closed bins; float64 edges from linspace or interpolated percentiles, with float32 scores widened."""
     steps = np.linspace(0, 1, n_bins + 1)
     edges = steps if strategy == "uniform" else np.percentile(score, steps * 100)
     index = np.searchsorted(edges[1:-1], score.astype(np.float64), side="left")
-    return _tally(index, score, outcome, weight, n_bins)
+    return Assigned(index, n_bins, score)
 
 
-def _torchmetrics(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+def _torchmetrics(score: Array, weight: Array, n_bins: int, strategy: Strategy) -> Assigned:
     """Left-closed bins in the dtype of the scores (float32 for a matrix); a score of 1 has its own bin."""
     index = np.searchsorted(_torch_linspace(n_bins, score.dtype.type), score, side="right") - 1
-    return _tally(index, score, outcome, weight, n_bins + 1)
+    return Assigned(index, n_bins + 1, score)
 
 
 def _torch_linspace(n_bins: int, dtype: Any) -> Array:
@@ -141,7 +210,7 @@ def _torch_linspace(n_bins: int, dtype: Any) -> Array:
     return np.where(k < (n_bins + 1) // 2, step * k.astype(dtype), np.asarray(from_above, dtype))
 
 
-def _netcal(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+def _netcal(score: Array, weight: Array, n_bins: int, strategy: Strategy) -> Assigned:
     """Left-closed bins after clipping to [eps, 1 - eps]; counts use float64 edges, means edges in the scores' dtype."""
     eps = np.finfo(score.dtype).eps
     score = np.clip(score, eps, 1 - eps)
@@ -152,32 +221,31 @@ def _netcal(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: 
         raise UndefinedError("netcal refuses quantile bins whose edges coincide: these scores have too many ties")
     counted = np.searchsorted(edges, score.astype(np.float64), side="right") - 1
     averaged = np.searchsorted(rounded, score, side="right") - 1
-    _, conf, acc = _tally(averaged, score, outcome, weight, n_bins)
-    return np.bincount(counted, weight, n_bins).astype(np.float64), conf, acc
+    return Assigned(averaged, n_bins, score, counted)
 
 
-def _relplot(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+def _relplot(score: Array, weight: Array, n_bins: int, strategy: Strategy) -> Assigned:
     """Bins by the truncated quotient of score and width, in the scores' dtype; 1 mostly has its own bin."""
     index = (score / score.dtype.type(1 / n_bins)).astype(np.intp)
-    return _tally(index, score, outcome, weight, n_bins + 1)
+    return Assigned(index, n_bins + 1, score)
 
 
-def _calibre(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+def _calibre(score: Array, weight: Array, n_bins: int, strategy: Strategy) -> Assigned:
     """Left-closed linspace bins in float64, or bins of equal mass over distinct scores; never more bins than rows."""
     n_bins = min(n_bins, len(score))
     if strategy == "uniform":
         inner = np.linspace(0, 1, n_bins + 1)[1:-1]
         index = np.searchsorted(inner, score.astype(np.float64), side="right")
-        return _tally(index, score, outcome, weight, n_bins)
+        return Assigned(index, n_bins, score)
     values, of = np.unique(score, return_inverse=True)
     mass = np.bincount(of, weight)
     reached = np.searchsorted(np.cumsum(mass) / mass.sum(), np.arange(1, n_bins) / n_bins, side="left") + 1
     closing = np.unique(reached[reached < len(values)])
     index = np.searchsorted(closing, np.arange(len(values)), side="right")[of]
-    return _tally(index, score, outcome, weight, n_bins)
+    return Assigned(index, n_bins, score)
 
 
-def _uncertainty_calibration(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+def _uncertainty_calibration(score: Array, weight: Array, n_bins: int, strategy: Strategy) -> Assigned:
     """Right-closed bins in float64; edges at k/M, or at midpoints between parts of the sorted scores, merged."""
     if strategy == "uniform":
         upper = np.arange(1, n_bins + 1) / n_bins
@@ -187,28 +255,28 @@ def _uncertainty_calibration(score: Array, outcome: Array, weight: Array, n_bins
         cut = np.cumsum([len(part) for part in parts])[:-1]
         upper = np.unique(np.append(((ordered[cut - 1] + ordered[cut]) / 2).astype(np.float64), 1.0))
     index = np.searchsorted(upper, score.astype(np.float64), side="left")
-    return _tally(index, score, outcome, weight, len(upper))
+    return Assigned(index, len(upper), score)
 
 
-def _array_split(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+def _array_split(score: Array, weight: Array, n_bins: int, strategy: Strategy) -> Assigned:
     """Parts of equal size of the sorted scores; the first n mod M parts have one row more."""
-    return _tally_parts([len(part) for part in np.array_split(score, n_bins)], score, outcome, weight)
+    return _in_parts([len(part) for part in np.array_split(score, n_bins)], score)
 
 
-def _floor_split(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+def _floor_split(score: Array, weight: Array, n_bins: int, strategy: Strategy) -> Assigned:
     """Parts of n // M rows of the sorted scores; the last part takes the rest."""
     size = len(score) // n_bins
-    return _tally_parts([*[size] * (n_bins - 1), len(score) - (n_bins - 1) * size], score, outcome, weight)
+    return _in_parts([*[size] * (n_bins - 1), len(score) - (n_bins - 1) * size], score)
 
 
-def _tally_parts(sizes: list[int], score: Array, outcome: Array, weight: Array) -> Tally:
-    """Count parts of the stably sorted scores; ties are split, so the value depends on the order of rows."""
+def _in_parts(sizes: list[int], score: Array) -> Assigned:
+    """Return parts of the stably sorted scores; ties are split, so the value depends on the order of rows."""
     index = np.empty(len(score), np.intp)
     index[np.argsort(score, kind="stable")] = np.repeat(np.arange(len(sizes)), sizes)
-    return _tally(index, score, outcome, weight, len(sizes))
+    return Assigned(index, len(sizes), score)
 
 
-_RULES: dict[Convention, Callable[[Array, Array, Array, int, Strategy], Tally]] = {
+_RULES: dict[Convention, Callable[[Array, Array, int, Strategy], Assigned]] = {
     "scikit-learn": _scikit_learn,
     "torchmetrics": _torchmetrics,
     "netcal": _netcal,

@@ -6,7 +6,7 @@ from typing import Any
 
 from believable._check import refuse_array
 from believable._types import Convention, Norm, Notion, Strategy
-from believable.metrics.binned_error import binned_error, conventional_error
+from believable.metrics.binned_error import binned_error, conventional_error, in_own_bins
 from believable.metrics.table import metric
 from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, count_bins, source_of
 
@@ -18,6 +18,7 @@ from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, count_
     needs="bins",
     bins="uniform",
     of="confidence",
+    in_halves=in_own_bins,
     power=1,
     reference="Naeini et al. 2015; Guo et al. 2017",
     elsewhere={

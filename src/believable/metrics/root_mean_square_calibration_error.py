@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from believable._types import Convention, Notion, Strategy
-from believable.metrics.binned_error import binned_error
+from believable.metrics.binned_error import binned_error, in_own_bins
 from believable.metrics.expected_calibration_error import expected_calibration_error
 from believable.metrics.table import metric
 from believable.stats import BinStats
@@ -23,6 +23,7 @@ def _root_mean_square(stats: BinStats) -> float:
     needs="bins",
     bins="uniform",
     of="confidence",
+    in_halves=in_own_bins,
     power=1,
     reference="Nguyen and O'Connor 2015; Kumar et al. 2019",
     elsewhere={

@@ -16,6 +16,7 @@ from believable.stats import CellStats
 from believable.stats.source import (
     PointStats,
     Source,
+    as_number,
     count_points,
     not_empty,
     one_stratum,
@@ -34,7 +35,8 @@ def _points(source: Source, *, notion: Notion | None = None) -> PointStats:
 
 def _error_of_points(stats: PointStats, norm: Norm = 1) -> float:
     points = one_stratum(stats, "the sweep")
-    return _error(points.w, points.w * points.score, points.wy, norm)
+    value: float = as_number(_error(points.w, points.w * points.score, points.wy, norm))
+    return value
 
 
 @metric(
@@ -45,6 +47,7 @@ def _error_of_points(stats: PointStats, norm: Norm = 1) -> float:
     bins="own",
     of="confidence",
     kinds=("binary", "multiclass"),
+    power=1,  # it is 0 for other scores only where rates do not rise with the scores and gaps cancel
     reference="Roelofs et al. 2022",
     elsewhere={
         "calibre": "`sweep_calibration_error`: for one event, the same for every norm, but `norm=2` by default",
@@ -83,33 +86,32 @@ def sweep_calibration_error(
     """
     source = source_of(predictions, actuals, sample_weight)
     sums = _exact_sums(source, notion)
-    return _error_of_points(_points(source, notion=notion), norm) if sums is None else _error(*sums, norm)
+    return _error_of_points(_points(source, notion=notion), norm) if sums is None else float(_error(*sums, norm))
 
 
-def _error(w: Float64s, wp: Float64s, wy: Float64s, norm: Norm) -> float:
-    sums = np.stack([w, wp, wy])
-    n_distinct, reached = sums.shape[1], _kernels.running_sum(sums[0])
-    best = _bins(sums, reached, 1)
-    if not _decreases(sums):  # monotone at single scores, so in all coarser bins too
-        best = _bins(sums, reached, n_distinct)
-    else:
-        for n_bins in range(2, n_distinct + 1):
-            bins = _bins(sums, reached, n_bins)
-            if _decreases(bins):
-                break
-            best = bins
-    return float(power_mean(best[0], best[1], best[2], norm))
+def _error(w: Float64s, wp: Float64s, wy: Float64s, norm: Norm) -> Float64s:
+    """Return the error of each replicate: the leading axes of wy."""
+    rows = wy.reshape(-1, len(w))
+    reached = _kernels.running_sum(w)
+    rising = ~_decrease(rows / w)  # monotone at single scores, so in all coarser bins too
+    coarsest = power_mean(w.sum(keepdims=True), wp.sum(keepdims=True), rows.sum(axis=1, keepdims=True), norm)
+    error = np.where(rising, power_mean(w, wp, rows, norm), coarsest)
+    swept = np.flatnonzero(~rising)
+    for n_bins in range(2, len(w) + 1):
+        last = np.unique(np.append(_kernels.quantile_positions(reached, n_bins), len(w) - 1))
+        starts = np.append(0, last[:-1] + 1)
+        bins, bins_wp, sums = (np.add.reduceat(each, starts, axis=-1) for each in (w, wp, rows[swept]))
+        kept = ~_decrease(sums / bins)
+        swept = swept[kept]
+        if not len(swept):
+            break
+        error[swept] = power_mean(bins, bins_wp, sums[kept], norm)
+    return np.asarray(error.reshape(wy.shape[:-1]))
 
 
-def _bins(sums: Float64s, reached: Array, n_bins: int) -> Float64s:
-    """Return w, wp and wy of quantile bins, from those of the distinct scores and the cumulative weight."""
-    last = np.unique(np.append(_kernels.quantile_positions(reached, n_bins), sums.shape[1] - 1))
-    return np.add.reduceat(sums, np.append(0, last[:-1] + 1), axis=1)
-
-
-def _decreases(bins: Float64s) -> bool:
-    """Return whether an observed frequency is below the one before it."""
-    return bool(np.any(np.diff(bins[2] / bins[0]) < -SAME_ACCURACY))
+def _decrease(rates: Float64s) -> Array:
+    """Return whether an observed frequency is below the one before it, for each replicate."""
+    return np.asarray(np.any(np.diff(rates, axis=-1) < -SAME_ACCURACY, axis=-1))
 
 
 def _exact_sums(source: Source, notion: Notion | None) -> tuple[Float64s, Float64s, Float64s] | None:

@@ -93,7 +93,10 @@ class Metric:
     power : float or None
         The degree to which the metric grows with the residuals, outcome minus score: 1 for errors, 2 for squared
         errors. Their intervals come from inverting a test, because the plug-in value is biased upwards near 0. None for
-        other metrics, and for errors that can be 0 although the scores are miscalibrated.
+        other metrics, and for errors that can be 0 although one of a few bins is miscalibrated.
+    in_halves : callable, optional
+        `(source, options) -> options or None`, for options that neither half takes, such as `convention`: options of
+        the halves with the same value on these rows, if there are any.
     proportional : bool
         Whether residuals twice as large make the error exactly 2^power times as large, unless rates stop at 0 and 1.
     fixed_point : str
@@ -133,6 +136,7 @@ class Metric:
     bins: str
     of: str
     power: float | None
+    in_halves: Callable[[Any, Mapping[str, Any]], dict[str, Any] | None] | None
     proportional: bool
     fixed_point: str
     signed_by: str
@@ -206,6 +210,7 @@ def metric(
     bins: str = "",
     of: str = "",
     power: float | None = None,
+    in_halves: Callable[[Any, Mapping[str, Any]], dict[str, Any] | None] | None = None,
     proportional: bool = True,
     fixed_point: str = "",
     signed_by: str = "",
@@ -236,6 +241,7 @@ def metric(
             bins=bins,
             of=of,
             power=power,
+            in_halves=in_halves,
             proportional=proportional,
             fixed_point=fixed_point,
             signed_by=signed_by,

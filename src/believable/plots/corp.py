@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from believable.metrics.corp_decomposition import CorpDecomposition, corp_decomp
 from believable.plots.frame import (
     Drawing,
     Gathered,
+    band_in_words,
     decimals,
     draw_band,
     draw_diagonal,
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
 
     from believable.stats.source import Source
 
-Bands = Literal["both", "consistency", "confidence"]
+Bands = Literal["both", "consistency", "confidence", "simultaneous"]
+BANDS = (None, *get_args(Bands))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +53,7 @@ class CorpDiagram:
     curve : Curve
         The isotonic curve.
     consistency, confidence : Curve or None
-        The same curve with the band around the diagonal, and with that around itself.
+        The same curve with the band around the diagonal, and with that around itself (pointwise or simultaneous).
     parts : CorpDecomposition
         The parts of the score.
     score : {"brier", "log"}
@@ -89,20 +91,21 @@ class CorpDiagram:
         limit: float | None = None,
     ) -> CorpDiagram:
         """Compute the curve, its bands and the parts of the score."""
-        _check.choice(band, (None, "both", "consistency", "confidence"), "band")
+        _check.choice(band, BANDS, "band")
         rng = generator(random_state)
-        names: tuple[Literal["consistency", "confidence"], ...] = ("consistency", "confidence")
+        names: tuple[Literal["consistency", "confidence", "simultaneous"], ...]
+        names = ("consistency", "confidence", "simultaneous")
         bands = {
             name: corp_curve(gathered.stats, band=name, level=level, n_resamples=n_resamples, random_state=rng)
             for name in names
-            if band in ("both", name)
+            if band == name or (band == "both" and name != "simultaneous")
         }
         curve = corp_curve(gathered.stats)
         end = frame_end(limit, curve.x, curve.y, curve.weight)
         return cls(
             curve=curve,
             consistency=bands.get("consistency"),
-            confidence=bands.get("confidence"),
+            confidence=bands.get("simultaneous", bands.get("confidence")),
             parts=corp_decomposition(gathered.stats, score=score),
             score=score,
             histogram=ScoreHistogram.of(gathered.points, gathered.dtype, end),
@@ -128,7 +131,7 @@ def draw_corp(value: CorpDiagram | Mapping[str, CorpDiagram], ax: Axes, *, name:
             colour, alpha = (GREY, 0.35) if band is one.consistency else (BAR, 0.5)
             if len(models) > 1:
                 colour, alpha, words = style_of(i).colour, 0.15, ""
-            draw_band(ax, band.x, band.low, band.high, colour, words.format(100 * band.settings["level"]), alpha)
+            draw_band(ax, band.x, band.low, band.high, colour, words, alpha)
     draw_diagonal(ax)
     square_frame(ax, next(iter(models.values())).notion, limit)
     return ax
@@ -156,9 +159,10 @@ def _draw_curve(value: CorpDiagram, ax: Axes, limit: float, name: str, i: int | 
 
 def _bands(value: CorpDiagram, n_models: int) -> list[tuple[Curve | None, str]]:
     """Return the bands that are drawn, and their words."""
-    confidence = (value.confidence, "{:.4g} % confidence band")
+    confidence = (value.confidence, band_in_words(value.confidence) if value.confidence is not None else "")
     if n_models == 1:
-        return [(value.consistency, "{:.4g} % of curves, if calibrated"), confidence]
+        level = 100 * value.consistency.settings["level"] if value.consistency is not None else 0
+        return [(value.consistency, f"{level:.4g} % of curves, if calibrated"), confidence]
     return [confidence] if n_models <= MAX_MODELS_WITH_BANDS else []
 
 
@@ -183,9 +187,9 @@ def _decimals(value: CorpDiagram) -> int:
 
 def title_of_several(values: Sequence[CorpDiagram]) -> str:
     """Return how many models and rows there are, and what the letters mean."""
-    bands = [one.confidence.settings["level"] for one in values if one.confidence is not None]
+    bands = [one.confidence for one in values if one.confidence is not None]
     shown = len(values) <= MAX_MODELS_WITH_BANDS and bands
-    words = f"\n{100 * bands[0]:.4g} % confidence bands" if shown else ""
+    words = f"\n{band_in_words(bands[0])}s" if shown else ""
     return f"{rows_of_models([one.n for one in values])}\nMCB: miscalibration, DSC: discrimination{words}"
 
 
@@ -229,9 +233,10 @@ def plot_corp_diagram(
         Draw here instead of on a new figure. A second call on the same ax adds a model.
     name : str, optional
         The name of the model in the legend.
-    band : {"both", "consistency", "confidence"} or None
+    band : {"both", "consistency", "confidence", "simultaneous"} or None
         "consistency" lies around the diagonal: where the curve would be if the scores were calibrated. "confidence"
-        lies around the curve: where the rates may be.
+        lies around the curve: where the rates may be, score by score. "simultaneous" contains the whole curve of true
+        rates, if they never decrease: scores at which the diagonal lies outside are certainly miscalibrated.
     score : {"brier", "log"}
         The score that is split in the title.
     level, n_resamples, random_state
@@ -252,7 +257,8 @@ def plot_corp_diagram(
 
     References
     ----------
-    Dimitriadis, Gneiting, Jordan (2021), PNAS.
+    Dimitriadis, Gneiting, Jordan (2021), PNAS; Dimitriadis, Dümbgen, Henzi, Puke, Ziegel (2023), Biometrika, for the
+    simultaneous band.
 
     Examples
     --------
@@ -265,7 +271,8 @@ def plot_corp_diagram(
     n_models = len(predictions) if isinstance(predictions, Mapping) else 1
     drawn: Bands | None = band
     if n_models > 1 and band is not None:  # a band that is not drawn is not computed
-        drawn = "confidence" if n_models <= MAX_MODELS_WITH_BANDS and band != "consistency" else None
+        around_itself: Bands = "simultaneous" if band == "simultaneous" else "confidence"
+        drawn = around_itself if n_models <= MAX_MODELS_WITH_BANDS and band != "consistency" else None
     rng = generator(random_state)
 
     def compute(source: Source, end: float | None) -> CorpDiagram:
@@ -279,7 +286,7 @@ def plot_corp_diagram(
             limit=end,
         )
 
-    _check.choice(band, (None, "both", "consistency", "confidence"), "band")
+    _check.choice(band, BANDS, "band")
     new = given_models(predictions, actuals, sample_weight, name, limit, compute)
     height = (7.1 if show_histogram else 5.9) + 0.14 * (len(new) - 1)
     drawing = Drawing.on(ax, title, save_path, size=(4.8, height))

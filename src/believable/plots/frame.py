@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from believable.curves import Curve
+
 MAX_POINTS_DRAWN = 2000  # points of a line; more would not be visible
 MAX_TITLE_LINES_IN_SMALL_PANEL = 3
 SMALL_SCORES_END = 0.25  # if no score and hardly any rate is above this, the frame ends before 1
@@ -125,6 +127,12 @@ def draw_band(ax: Axes, x: Float64s, low: Float64s, high: Float64s, colour: str,
         return
     at = spread(len(x))
     ax.fill_between(x[at], low[at], high[at], color=colour, alpha=alpha, lw=0, zorder=1, label=label)
+
+
+def band_in_words(curve: Curve) -> str:
+    """Return the level of a curve's band, and whether it holds for the whole curve."""
+    whole = "simultaneous " if curve.settings.get("band") == "simultaneous" else ""
+    return f"{100 * curve.settings['level']:.4g} % {whole}confidence band"
 
 
 def draw_intervals(

@@ -12,6 +12,7 @@ import numpy as np
 from believable import _check
 from believable._types import Float64s, Notion, Strategy
 from believable.curves import ReliabilityTable
+from believable.curves.band import BANDS, Band
 from believable.curves.binned import table_of
 from believable.errors import InputError
 from believable.metrics.binned_error import binned_error
@@ -71,10 +72,16 @@ class Reliability:
     folds: tuple[ReliabilityTable, ...] = ()
 
     @classmethod
-    def of(cls, stats: BinStats, histogram: BinStats | None = None, level: float = 0.95) -> Reliability:
+    def of(
+        cls,
+        stats: BinStats,
+        histogram: BinStats | None = None,
+        level: float = 0.95,
+        band: Band = "pointwise",
+    ) -> Reliability:
         """Read the diagram off a statistic with one stratum."""
         not_empty(stats)
-        table = table_of(stats, level)
+        table = table_of(stats, level, band=band)
         return cls(
             table=table,
             ece=binned_error(stats),
@@ -138,7 +145,8 @@ def _draw_one(value: Reliability, ax: Axes, limit: float, name: str) -> None:
         ecolor=INK,
         zorder=3,
         clip_on=limit < 1,  # rates of 0 and 1 lie on the frame
-        label=f"{shortened(name, 24) or ('All folds' if value.folds else 'Bin')}, {100 * table.level:.4g} % interval",
+        label=f"{shortened(name, 24) or ('All folds' if value.folds else 'Bin')}, {100 * table.level:.4g} % "
+        + table.interval_in_words,
     )
 
 
@@ -208,9 +216,9 @@ def title_of(value: Reliability) -> str:
 def title_of_several(values: Sequence[Reliability]) -> str:
     """Return how many models and rows there are, and what the points and bars are."""
     bins = {_bins(one) for one in values}
-    levels = {one.table.level for one in values}
+    levels = {f"{100 * one.table.level:.4g} % {one.table.interval_in_words}s" for one in values}
     words = [*bins] if len(bins) == 1 else []
-    words += [f"bars: {100 * min(levels):.4g} % intervals"] if len(levels) == 1 else []
+    words += [f"bars: {min(levels)}"] if len(levels) == 1 else []
     return "\n".join(filter(None, [rows_of_models([int(one.table.n.sum()) for one in values]), ", ".join(words)]))
 
 
@@ -235,6 +243,7 @@ def plot_reliability_diagram(
     pooled: bool = False,
     pairs: bool = False,
     level: float = 0.95,
+    band: Band = "pointwise",
     sample_weight: Any = None,
     edges: Any = None,
     limit: float | None = None,
@@ -269,6 +278,9 @@ def plot_reliability_diagram(
         same as drawing `Predictions(..., pairs=True)`.
     level : float
         Confidence level of the intervals.
+    band : {"pointwise", "simultaneous"}
+        Whether each interval has this level, or all of them together, as in `reliability_table`. Where you look for the
+        worst bins, use simultaneous ones.
     limit : float, optional
         Where the axes end; by default at 1, or earlier, at a round number, if all scores are small.
     title : str, optional
@@ -305,11 +317,12 @@ def plot_reliability_diagram(
     """
     _check.flag(show_histogram, "show_histogram")
     _check.flag(pairs, "pairs")
+    _check.choice(band, BANDS, "band")
     asked = BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges)
 
     def compute(source: Source, end: float | None) -> Reliability:
         source = source.as_pairs() if pairs else source
-        return _computed(source, asked, level, end, folds, with_histogram=show_histogram)
+        return _computed(source, asked, level, band, end, folds, with_histogram=show_histogram)
 
     new = given_models(predictions, actuals, sample_weight, name, limit, compute)
     height = (6.0 if show_histogram else 4.9) + (0.0 if len(new) == 1 else 0.7 + 0.14 * len(new))
@@ -329,7 +342,14 @@ def _draw_all(drawing: Drawing, new: list[tuple[str, Reliability]], *, show_hist
 
 
 def _computed(
-    source: Source, asked: BinsAsked, level: float, limit: float | None, folds: Any, *, with_histogram: bool
+    source: Source,
+    asked: BinsAsked,
+    level: float,
+    band: Band,
+    limit: float | None,
+    folds: Any,
+    *,
+    with_histogram: bool,
 ) -> Reliability:
     """Count the bins, those of the histogram and those of each fold."""
     stats = count_asked(source, asked)
@@ -337,7 +357,7 @@ def _computed(
     histogram = None
     if with_histogram and has_bins(source, HISTOGRAM_BINS):
         histogram = count_asked(source, asked._replace(n_bins=HISTOGRAM_BINS, strategy=UNIFORM, edges=None))
-    value = Reliability.of(stats, histogram, level)
+    value = Reliability.of(stats, histogram, level, band)
     full = value.table.n > 0
     end = frame_end(limit, value.table.conf[full], value.table.acc[full], value.table.weight[full])
     value = replace(value, limit=end, folds=_fold_tables(source, asked._replace(edges=stats.edges), folds, level))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from believable import _check
@@ -15,6 +15,7 @@ from believable.curves import (
     logistic_calibration_curve,
     smoothed_calibration_curve,
 )
+from believable.curves.band import BANDS, Band, isotonic_band
 from believable.curves.smoothed import Degree, Smoother
 from believable.errors import InputError
 from believable.metrics.smooth_calibration_error import smooth_calibration_error
@@ -22,6 +23,7 @@ from believable.metrics.smoothed_curve import integrated_calibration_index, loca
 from believable.plots.frame import (
     Drawing,
     Gathered,
+    band_in_words,
     decimals,
     draw_band,
     draw_diagonal,
@@ -100,10 +102,12 @@ class SmoothedCalibration:
         neighbours: int | None = None,
         error: ErrorInTitle | None = None,
         level: float = 0.95,
+        band: Band = "pointwise",
         limit: float | None = None,
     ) -> SmoothedCalibration:
         """Compute the curve and its error, with the same settings."""
         _check.choice(method, get_args(Method), "method")
+        _check.choice(band, BANDS, "band")
         choices = {"span": span, "bandwidth": bandwidth, "degree": degree, "neighbours": neighbours, "error": error}
         for name, asked in choices.items():
             if asked is not None and name not in OPTIONS_OF_METHOD[method]:
@@ -118,6 +122,9 @@ class SmoothedCalibration:
         else:
             curve = logistic_calibration_curve(gathered.stats, level=level)
             summary = f"slope {curve.settings['slope']:.2f}   intercept {curve.settings['intercept']:+.2f}"
+        if band == "simultaneous":
+            low, high = isotonic_band(gathered.points, curve.x, level)
+            curve = replace(curve, low=low, high=high, settings=curve.settings | {"band": band})
         end = frame_end(limit, curve.x, curve.y, curve.weight)
         histogram = ScoreHistogram.of(gathered.points, gathered.dtype, end)
         return cls(curve, method, summary, histogram, gathered.notion, gathered.n, end)
@@ -171,7 +178,7 @@ def draw_smoothed(value: SmoothedCalibration | Mapping[str, SmoothedCalibration]
             label=_label(one, each, alone=alone),
         )
         if curve.low is not None and curve.high is not None and len(models) <= MAX_MODELS_WITH_BANDS:
-            words = f"{100 * curve.settings['level']:.4g} % confidence band"
+            words = band_in_words(curve)
             colour, alpha = (BAR, 0.5) if alone else (style.colour, 0.15)
             draw_band(ax, curve.x, curve.low, curve.high, colour, words if alone else "", alpha)
     draw_diagonal(ax)
@@ -189,9 +196,7 @@ def title_of_several(values: Sequence[SmoothedCalibration]) -> str:
     """Return how many models and rows there are, and what the lines are."""
     first = values[0]
     words = METHODS_IN_WORDS[first.method] if len({one.method for one in values}) == 1 else ""
-    bands = (
-        f"{100 * first.curve.settings['level']:.4g} % confidence bands" if len(values) <= MAX_MODELS_WITH_BANDS else ""
-    )
+    bands = f"{band_in_words(first.curve)}s" if len(values) <= MAX_MODELS_WITH_BANDS else ""
     rows = rows_of_models([one.n for one in values])
     return "\n".join(filter(None, [rows, ", ".join(filter(None, [words, bands]))]))
 
@@ -211,6 +216,7 @@ def plot_smoothed_calibration(
     neighbours: int | None = None,
     error: ErrorInTitle | None = None,
     level: float = 0.95,
+    band: Band = "pointwise",
     notion: Notion | None = None,
     r: int | None = None,
     sample_weight: Any = None,
@@ -219,7 +225,7 @@ def plot_smoothed_calibration(
 ) -> Figure:
     """Draw the smoothed calibration curve of one model or several, and a histogram of the scores below.
 
-    The band is pointwise, and does not account for the bias of smoothing.
+    The default band is pointwise, and does not account for the bias of smoothing.
 
     Parameters
     ----------
@@ -250,6 +256,9 @@ def plot_smoothed_calibration(
         Bandwidth of the local or the kernel curve, and of the error.
     level : float
         Confidence level of the band.
+    band : {"pointwise", "simultaneous"}
+        "simultaneous" contains the whole curve of true rates, if these never decrease, and knows nothing of the
+        smoothing: it is the band of `corp_curve`.
     notion, r : optional
         As in `expected_calibration_error`; one that keeps no classes or ranks apart.
     sample_weight : array-like of shape (n,), optional
@@ -288,6 +297,7 @@ def plot_smoothed_calibration(
             neighbours=neighbours,
             error=error,
             level=level,
+            band=band,
             limit=end,
         )
 
