@@ -179,6 +179,20 @@ def test_functions_cover_zero():
     assert percentile.low > 0
 
 
+def test_weighted_errors_are_bootstrapped():
+    """A weighted error is recognised and called with its weights; it is bootstrapped with a note."""
+    rng = np.random.default_rng(10)
+    p, y = calibrated(200, rng)
+
+    def mine(scores, labels, *, sample_weight):
+        code = np.minimum((scores * 10).astype(int), 9)
+        return np.abs(np.bincount(code, sample_weight * (labels - scores), 10)).sum() / sample_weight.sum()
+
+    found = interval(mine, p, y, sample_weight=rng.uniform(1, 2, 200), n_resamples=200, random_state=0)
+    assert found.method == "percentile"
+    assert "noise alone raises the error" in found.note
+
+
 def test_other_functions_are_bootstrapped():
     """A score needs no note; a function that resampling moves gets one; inversion of either is refused."""
     rng = np.random.default_rng(8)

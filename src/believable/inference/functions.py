@@ -27,9 +27,7 @@ TIMES_REPEATED = 8  # with an eighth as many rows, an error is nearly three time
 GROWTH_OF_ERRORS = 1.5  # functions that grow less by that are not calibration errors
 DRIFT_OF_ERRORS = 0.2  # functions that change more when all rows are repeated depend on the number of rows itself
 SHARE_LEFT = 0.25  # of an error's mean size for calibrated scores, that may be left without noise
-TIMES_ENLARGED = (
-    8  # rows are repeated this often to compute the error of given rates, which labels can only approximate
-)
+TIMES_ENLARGED = 8  # rows are repeated this often to compute the error of given rates, which labels approximate
 SHAPES_FOR_POWER = 30  # shapes by which the growth of a function with the gaps is measured
 AN_ERROR_OF_POINTS = "kolmogorov_smirnov_calibration_error"  # a function has its facts, except for those replaced
 POINTS_OF_FUNCTION = 2000  # more distinct scores are merged
@@ -64,7 +62,7 @@ def is_error_of_rows(question: Question, rng: np.random.Generator) -> bool:
     before, after, doubled = found.mean(axis=0)
     if after <= GROWTH_OF_ERRORS * before or abs(doubled - before) > DRIFT_OF_ERRORS * before:
         return False
-    if rows.kind != "binary":
+    if rows.kind != "binary" or rows.weights is not None:
         return True
     points = one_stratum(count_points(rows), "a function")
     return bool(_value_at(question, points.score, points.n, points.n * points.score) < SHARE_LEFT * before)
@@ -81,17 +79,15 @@ def _value_or_nan(question: Question, source: Any) -> float:
 
 
 def can_simulate(question: Question, cluster: Ints | None) -> bool:
-    """Return whether rows can be simulated at other rates: independent rows of one event, with equal weights."""
+    """Return whether rows can be simulated at other rates: independent rows of one event, without weights."""
     rows = question.rows
     assert rows is not None
-    plain = rows.weights is None or rows.weights.min() == rows.weights.max()
-    hard = bool(np.isin(rows.labels, (0, 1)).all()) if rows.kind == "binary" else False
-    return cluster is None and plain and hard
+    plain = rows.kind == "binary" and rows.weights is None and cluster is None
+    return plain and bool(np.isin(rows.labels, (0, 1)).all())  # soft labels lie between
 
 
 def as_error_of_points(question: Question) -> Question:
     """Return the same error as a metric with two halves: points are counted, and turned into rows for each call."""
-    asked = replace(question, options=dict(question.options))
 
     def counts(source: Any) -> PointStats:
         return count_points(source)
@@ -99,7 +95,7 @@ def as_error_of_points(question: Question) -> Question:
     def says(stats: PointStats) -> Float64s:
         points = one_stratum(stats, "a function")
         stacked = points.wy.reshape(-1, len(points.score))
-        values = [_value_at(asked, points.score, points.n, events * (points.n / points.w)) for events in stacked]
+        values = [_value_at(question, points.score, points.n, events * (points.n / points.w)) for events in stacked]
         return np.asarray(values).reshape(points.wy.shape[:-1])
 
     row = replace(
