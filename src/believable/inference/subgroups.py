@@ -379,8 +379,7 @@ def detectable(question: Question, n_draws: int, rng: np.random.Generator) -> fl
         rate = np.clip(cells.conf + gap * shape, 0, 1)
         shown = error.replicates(cells.with_outcomes(cells.draw(rate, rng, n_draws)))
         low, high = (gap, high) if np.mean(shown > threshold) < POWER_TO_DETECT else (low, gap)
-    rate = np.clip(cells.conf + high * shape, 0, 1)
-    shown = error.replicates(cells.with_outcomes(cells.draw(rate, rng, n_draws)))
-    if np.mean(shown > threshold) < POWER_TO_DETECT - 0.05:
+    if high == 1:
         return None  # even the largest possible gaps would not be detected
+    rate = np.clip(cells.conf + high * shape, 0, 1)
     return float(error.replicates(cells.with_outcomes(cells.w * rate))[0])
