@@ -232,10 +232,11 @@ def _of_errors(
         return low > 0 or high < 0
 
     small, large = 2 / (1 + n_draws), 1.0  # the draws cannot resolve smaller p-values
+    limit = round(1 - level, 12)  # 1 - 0.95 is a little more than 0.05, which people compare p with
     if low > 0 or high < 0:
-        large = math.nextafter(1 - level, 0)
+        large = math.nextafter(limit, 0)
     else:
-        small = max(small, 1 - level)
+        small = max(small, limit)
     if small < large and excludes_none(small):
         large = small
     while large / small > 1.02:
