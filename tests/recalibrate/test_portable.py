@@ -55,7 +55,11 @@ MORE = {
     "VectorScaling": [{"penalty": 0.01}],
     "DirichletCalibration": [{"penalty": 0.01}],
     "LogitSplineCalibration": [{"smoothing": 0.01, "penalty": 0.01}],
-    "AveragedCalibration": [{"methods": [OneVsRest(VennAbers()), "isotonic"], "weights": [0.4, 0.3]}],
+    "AveragedCalibration": [
+        {"methods": [OneVsRest(VennAbers()), "isotonic"], "weights": [0.4, 0.3]},
+        {"methods": [VennAbers(multi_class="ovo")], "weights": [0.7]},
+    ],
+    "VennAbers": [{"multi_class": "ovo"}],
 }
 ONLY_MORE = {"MatrixScaling", "VectorScaling", "DirichletCalibration"}  # "auto" is slow, and chooses no other formula
 COMPUTED = {"HistogramBinning", "BBQ"}  # whose steps lie at the probabilities of logits, which may round otherwise
@@ -304,6 +308,7 @@ ONE_EVENT = [
     ("bins.sql", HistogramBinning(strategy="uniform", n_bins=40)),
     ("venn_abers.sql", VennAbers()),
     ("venn_abers.sql", VennAbers(input="scores")),
+    ("venn_abers.sql", VennAbers(multi_class="ovo")),
     ("lines.sql", IsotonicCalibration()),
     ("lines.sql", IsotonicCalibration(between="steps")),
     ("lines.sql", IsotonicCalibration(input="logits", centred=True)),
@@ -359,6 +364,7 @@ REFUSED = [
     ("matrix.sql", VectorScaling(penalty=0.01), "not for VectorScaling with 4 columns"),
     ("one_vs_rest.sql", IsotonicCalibration(), "not for IsotonicCalibration with 4 columns"),
     ("one_vs_rest.sql", OneVsRest("isotonic"), "not for IsotonicCalibration with 4 columns"),
+    ("one_vs_rest.sql", VennAbers(multi_class="ovo"), "not for VennAbers of pairs with 4 columns"),
     ("one_vs_rest.sql", HistogramBinning(), "this query is not for several bins"),
     ("one_vs_rest.sql", OneVsRest(normalise=False), "not a map of version 1, or one whose rows do not sum to one"),
     ("average.sql", VennAbers(), "not for VennAbers with 1 columns"),
