@@ -317,7 +317,7 @@ class BinaryRecalibrator(Recalibrator):
         if scores.values.ndim == 1:
             return (self._learn_map(scores, w, _weight_of(labels == 1, weights)),)
         if self._is_pairwise(scores.n_classes):
-            return self._learn_pairs(scores, labels, w, weights)
+            return self._learn_one_vs_one(scores, labels, w, weights)
         columns = (labels[:, k] if self.multilabel else labels == k for k in range(scores.n_classes))
         return tuple(self._learn_class(scores, k, occurred, w, weights) for k, occurred in enumerate(columns))
 
@@ -331,7 +331,7 @@ class BinaryRecalibrator(Recalibrator):
             raise InputError(f"class {k} {occurs}, so its scores cannot be turned into probabilities")
         return None
 
-    def _learn_pairs(
+    def _learn_one_vs_one(
         self, scores: Scores, labels: Ints, w: Float64s, weights: Float64s | None
     ) -> tuple[Map | None, ...]:
         """Fit a map to the rows of each pair of classes, whose event is the second class."""
@@ -356,7 +356,7 @@ class BinaryRecalibrator(Recalibrator):
             assert fitted is not None
             return self._apply_map(fitted, scores)
         if self._is_pairwise(scores.n_classes):
-            return self._apply_to_pairs(scores)
+            return self._apply_one_vs_one(scores)
         columns = [self._apply_class(fitted, scores.of_class(k)) for k, fitted in enumerate(self.maps_)]
         p = np.column_stack(columns)
         return normalised(p) if self.normalise and not self.multilabel else p
@@ -368,7 +368,7 @@ class BinaryRecalibrator(Recalibrator):
         assert fitted is not None
         return np.column_stack([self._apply_opposite(fitted, scores), self._apply_map(fitted, scores)])
 
-    def _apply_to_pairs(self, scores: Scores) -> Float64s:
+    def _apply_one_vs_one(self, scores: Scores) -> Float64s:
         """Couple the probabilities of pairs: p_i = 1 / (sum of 1 / r_ij over j != i, minus K - 2), then normalised."""
         n_classes = scores.n_classes
         total = np.full((len(scores), n_classes), 2.0 - n_classes)

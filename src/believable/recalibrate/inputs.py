@@ -33,7 +33,7 @@ def warn(sentence: str, category: type[Warning]) -> None:
 
 Input = Literal["probabilities", "logits", "scores"]
 INPUTS: tuple[Input, ...] = get_args(Input)
-DECIMALS_OF_SHARES = 1e12  # shares that differ by less are ties: equal ratios of tenths, say, round differently
+STEPS_OF_SHARES = 1e12  # shares are rounded to multiples of 1 / STEPS_OF_SHARES: equal ratios may differ by rounding
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 
@@ -122,7 +122,7 @@ class Scores:
     def of_pair(self, i: int, j: int) -> Scores:
         """Return the scores of class j against class i, as of two columns: p_j / (p_i + p_j), or the difference.
 
-        Two probabilities of 0 are alike, a share of 1/2.
+        If both probabilities are 0, the share is 1/2.
         """
         first, second = (self.values[:, k].astype(np.float64) for k in (i, j))
         if self.input != "probabilities":
@@ -134,7 +134,7 @@ class Scores:
         """Return probabilities rounded to 12 decimals; other scores as they are."""
         if self.input != "probabilities":
             return self
-        return Scores(np.floor(self.values * DECIMALS_OF_SHARES + 0.5) / DECIMALS_OF_SHARES, self.input)
+        return Scores(np.floor(self.values * STEPS_OF_SHARES + 0.5) / STEPS_OF_SHARES, self.input)
 
     def raw(self) -> Float64s:
         """Return the scores of one event as they are."""
