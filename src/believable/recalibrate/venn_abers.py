@@ -50,8 +50,9 @@ class VennAbers(BinaryRecalibrator):
     classes i, j a map is then fitted to the rows of these two classes, with the score p_j / (p_i + p_j) (for logits and
     scores, the difference of the two). It gives r_ji, the probability of j if the class is i or j, and r_ij = 1 - r_ji.
     The probabilities of classes are p'_i = 1 / (sum of 1 / r_ij over j != i, minus K - 2), divided by their sum. The
-    score is 1/2 if p_i = p_j = 0, and p_j / (p_i + p_j) is rounded to 12 decimals, so that equal ratios are ties. A
-    pair with a class that did not occur in y keeps r_ij = p_i / (p_i + p_j).
+    score is 1/2 if p_i = p_j = 0, and p_j / (p_i + p_j) is rounded to 12 decimals: equal ratios are ties, and so are
+    scores within 5e-13 of 0 or 1, which logits keep apart. A pair with a class that did not occur in y keeps
+    r_ij = p_i / (p_i + p_j).
 
     Parameters
     ----------
