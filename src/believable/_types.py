@@ -15,6 +15,7 @@ Array: TypeAlias = NDArray[Any]
 
 Kind = Literal["binary", "multiclass", "multilabel"]
 Notion = Literal["binary", "confidence", "top_label", "classwise", "classwise_top_r", "top_r", "rth", "within_top_r"]
+MultiClass = Literal["ovr", "ovo"]
 Strategy = Literal["uniform", "quantile"]
 Norm = float | Literal["max"]
 Spacing = Literal["uniform", "logit"]

@@ -1,4 +1,4 @@
-"""venn-abers: inductive prediction for one event and one against the rest, and cross prediction of five folds."""
+"""venn-abers: inductive prediction for one event, one against the rest or one; cross prediction of five folds."""
 
 import numpy as np
 from inputs import recalibrating
@@ -35,6 +35,7 @@ for name, given in recalibrating().items():
         text = "venn_abers.predict_proba_prefitted_va(p, y, p[:30], va_tpe='one_vs_rest')"
         record(name, f"{text}[0]", "venn_abers")
         record(name, f"{text}[1]", "venn_abers (p0, p1)")
+        record(name, "venn_abers.predict_proba_prefitted_va(p, y, p[:30])[0]", "venn_abers, one against one")
     if given.p.ndim == 1:
         model = "venn_abers.VennAbersCV(GaussianNB(), inductive=False, n_splits=5, shuffle=False, cv_ensemble=True)"
         text = f"fitted({model}, p[:, None], y).predict_proba(p[:60, None])[:, 1]"

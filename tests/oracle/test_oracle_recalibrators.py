@@ -242,6 +242,13 @@ def test_venn_abers_is_that_of_venn_abers(record):
     assert second(found) == pytest.approx(np.array(record["value"]), **EXACT)
 
 
+@pytest.mark.parametrize("record", records("venn_abers", "venn_abers, one against one"))
+def test_one_against_one_is_that_of_venn_abers(record):
+    """A map for each pair of classes, and probabilities of pairs coupled as Price et al. did."""
+    found = fitted(VennAbers(multi_class="ovo"), record).transform(first_rows(record))
+    assert found == pytest.approx(np.array(record["value"]), **EXACT)
+
+
 @pytest.mark.parametrize("record", records("venn_abers", "venn_abers (p0, p1)"))
 def test_intervals_are_those_of_venn_abers(record):
     """Both ends, of each class for more than two."""

@@ -69,6 +69,7 @@ def models():
     yield "isotonic_centred_2", IsotonicCalibration(centred=True).fit(one, y), x
     yield "histogram_empty_2", HistogramBinning(strategy="uniform", n_bins=30).fit(one, y), x
     yield "prior_shift_target_4", PriorShift(target=[0.7, 0.3, 0, 0]).fit(four, labels), rows
+    yield "venn_abers_pairs_4", VennAbers(multi_class="ovo").fit(four[seen], labels[seen]), rows
     yield "one_vs_rest_venn_abers_4", OneVsRest(VennAbers(), normalise=False).fit(four, labels), rows
     both = AveragedCalibration(methods=["platt", "venn_abers"], weights=[0.5, 0.25], multilabel=True)
     yield "average_labels_2", both.fit(four[:, [0, 3]], happened), rows[:, :2]

@@ -55,7 +55,11 @@ MORE = {
     "VectorScaling": [{"penalty": 0.01}],
     "DirichletCalibration": [{"penalty": 0.01}],
     "LogitSplineCalibration": [{"smoothing": 0.01, "penalty": 0.01}],
-    "AveragedCalibration": [{"methods": [OneVsRest(VennAbers()), "isotonic"], "weights": [0.4, 0.3]}],
+    "AveragedCalibration": [
+        {"methods": [OneVsRest(VennAbers()), "isotonic"], "weights": [0.4, 0.3]},
+        {"methods": [VennAbers(multi_class="ovo")], "weights": [0.7]},
+    ],
+    "VennAbers": [{"multi_class": "ovo"}],
 }
 ONLY_MORE = {"MatrixScaling", "VectorScaling", "DirichletCalibration"}  # "auto" is slow, and chooses no other formula
 COMPUTED = {"HistogramBinning", "BBQ"}  # whose steps lie at the probabilities of logits, which may round otherwise
@@ -197,6 +201,24 @@ def test_javascript(cls, tmp_path):
         np.testing.assert_allclose(np.array(found, float), model.transform(x), rtol=0, atol=close, err_msg=repr(model))
 
 
+def three_classes_with_ties():
+    """Three classes have as many pairs as classes; equal ratios of tenths are ties, whatever their rounding."""
+    rng = np.random.default_rng(0)
+    X = rng.multinomial(10, [0.5, 0.3, 0.2], 150) / 10
+    labels = (X.cumsum(axis=1) < rng.random((150, 1)) * (1 - 1e-9)).sum(axis=1)
+    return VennAbers(multi_class="ovo").fit(X, labels), X
+
+
+def test_javascript_of_pairs_of_three_classes(tmp_path):
+    """Maps of pairs are not taken for those of classes, and scores on their steps fall on the side they do in Python."""
+    need("node")
+    model, X = three_classes_with_ties()
+    of_classes = load_recalibrator(json.dumps(json.loads(model.to_json()) | {"settings": {}}))
+    assert np.abs(of_classes.transform(X) - model.transform(X)).max() > 0.1
+    (found,) = in_javascript(tmp_path, [(model, X)])
+    np.testing.assert_allclose(found, model.transform(X), rtol=0, atol=1e-12)
+
+
 def test_javascript_of_beta_cdf_everywhere(tmp_path):
     """The continued fraction holds over the whole range of its parameters."""
     need("node")
@@ -304,6 +326,7 @@ ONE_EVENT = [
     ("bins.sql", HistogramBinning(strategy="uniform", n_bins=40)),
     ("venn_abers.sql", VennAbers()),
     ("venn_abers.sql", VennAbers(input="scores")),
+    ("venn_abers.sql", VennAbers(multi_class="ovo")),
     ("lines.sql", IsotonicCalibration()),
     ("lines.sql", IsotonicCalibration(between="steps")),
     ("lines.sql", IsotonicCalibration(input="logits", centred=True)),
@@ -359,6 +382,7 @@ REFUSED = [
     ("matrix.sql", VectorScaling(penalty=0.01), "not for VectorScaling with 4 columns"),
     ("one_vs_rest.sql", IsotonicCalibration(), "not for IsotonicCalibration with 4 columns"),
     ("one_vs_rest.sql", OneVsRest("isotonic"), "not for IsotonicCalibration with 4 columns"),
+    ("one_vs_rest.sql", VennAbers(multi_class="ovo"), "not for VennAbers of pairs with 4 columns"),
     ("one_vs_rest.sql", HistogramBinning(), "this query is not for several bins"),
     ("one_vs_rest.sql", OneVsRest(normalise=False), "not a map of version 1, or one whose rows do not sum to one"),
     ("average.sql", VennAbers(), "not for VennAbers with 1 columns"),
@@ -413,6 +437,17 @@ def test_sql_refuses_what_a_query_is_not_for(query, method, sentence, tmp_path, 
     (p, y), form = multiclass() if query in WITH_COLUMNS else binary(), method.input
     with pytest.raises(need("duckdb").Error, match=sentence):
         in_sql(tmp_path, monkeypatch, query, method.fit(p if form == "probabilities" else np.log(p), y), p)
+
+
+def test_sql_refuses_pairs_of_three_classes(tmp_path, monkeypatch):
+    """Maps of pairs are not taken for those of classes where there are as many, alone or in an average."""
+    model, X = three_classes_with_ties()
+    with pytest.raises(need("duckdb").Error, match="not for VennAbers of pairs with 3 columns"):
+        in_sql(tmp_path, monkeypatch, "one_vs_rest.sql", model, X)
+    average = AveragedCalibration(methods=[VennAbers(multi_class="ovo")], weights=[0.5]).fit(X, model.predict(X))
+    with connected(tmp_path, monkeypatch, average, X) as connection:
+        connection.execute(block("sql", "members.sql"))
+        assert connection.execute("SELECT method FROM members").fetchall() == [("Identity",), ("VennAbers of pairs",)]
 
 
 @pytest.mark.parametrize("query", ONE_EVENT_QUERIES + sorted(WITH_COLUMNS - {"members.sql"}))

@@ -7,7 +7,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from believable.recalibrate import RECALIBRATORS, PlattScaling, Recalibrated
+from believable.recalibrate import RECALIBRATORS, PlattScaling, Recalibrated, VennAbers
 
 pytestmark = [
     pytest.mark.slow,
@@ -44,6 +44,7 @@ WHERE_EVERY_CLASS_MUST_OCCUR = {
 
 MAPS = [cls(input="logits") for cls in RECALIBRATORS.values()]
 MAPS += [cls(input="scores") for cls in RECALIBRATORS.values() if "scores" in cls.inputs]
+MAPS += [VennAbers(multi_class="ovo", input="logits")]
 CLASSIFIERS = [
     Recalibrated(GaussianNB()),
     Recalibrated(GaussianNB(), "auto"),

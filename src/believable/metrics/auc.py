@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from believable import _check, _kernels
-from believable._types import Array, Float64s, Ints
+from believable._types import Array, Float64s, Ints, MultiClass
 from believable.errors import InputError, UndefinedError
 from believable.metrics._roc_variance import RocVariance, mean_interval
 from believable.metrics.table import Estimate, metric
@@ -19,7 +19,6 @@ from believable.stats import CellStats
 from believable.stats.source import PointStats, count_points, rows_in, source_of
 
 Average = Literal["macro", "weighted"]
-MultiClass = Literal["ovr", "ovo"]
 
 
 def _points(source: Any) -> PointStats:

@@ -1,7 +1,8 @@
 """The bases of all recalibrators: they own checking, fitting and applying; a recalibrator writes two small methods.
 
-`BinaryRecalibrator` recalibrates the score of one event; with K > 2 classes, each is recalibrated against the rest and
-rows are then divided by their sums. `MatrixRecalibrator` recalibrates the logits of all classes at once.
+`BinaryRecalibrator` recalibrates the score of one event; with K > 2 classes, each is recalibrated against the rest (or,
+if an option says so, against each other class) and rows are then divided by their sums. `MatrixRecalibrator`
+recalibrates the logits of all classes at once.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from believable import _check
 from believable._arrays import as_numpy
-from believable._types import Array, Float64s, Floats, Ints
+from believable._types import Array, Float64s, Floats, Ints, MultiClass
 from believable.errors import InputError, OneOf, SmallSampleWarning, UndefinedError
 from believable.recalibrate.facts import Facts, Field, Map
 from believable.recalibrate.inputs import (
@@ -47,8 +49,9 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
     classes_ : ndarray of shape (K,)
         The labels, in the order of the columns.
     maps_ : tuple of dict
-        The fitted calibration maps: one, or one per class where classes are recalibrated one against the rest. None
-        stands for a class that did not occur, whose scores are left as they are.
+        The fitted calibration maps: one, one per class where classes are recalibrated one against the rest, or one per
+        pair of classes, in the order (0, 1), (0, 2), ..., (1, 2), .... None stands for a class that did not occur, or a
+        pair with such a class, whose scores are left as they are.
     n_features_in_ : int
         The number of columns of X; 1 for scores of one event.
     """
@@ -58,6 +61,8 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
     fields: ClassVar[dict[str, Field]]
     multilabel: bool = False  # `OneVsRest` may set this: columns are then independent labels,
     normalise: bool = True  # or set this to False: rows are then not divided by their sums
+    multi_class: MultiClass = "ovr"  # `VennAbers` may set this to "ovo": K > 2 classes then have a map for each pair
+    later_settings: ClassVar[frozenset[str]] = frozenset()  # saved if not at their default: old files lack them
 
     input: Input
     classes: Sequence[Any] | None
@@ -287,6 +292,11 @@ class BinaryRecalibrator(Recalibrator):
                 got=len(classes),
             )
         n_maps = self._n_maps(n_classes)
+        if self._is_pairwise(n_classes):
+            raise UndefinedError(
+                f"{name}(multi_class='ovo') needs the rows for more than two classes: a cell holds the scores of one "
+                "class, without those of the others"
+            )
         events = events_of(cells, n_maps, self._facts().reads_logits)
         self._warn_of_few(rarest_in(events))
         maps = tuple(None if each is None else self._learn_map(each.scores, each.w, each.wy) for each in events)
@@ -295,12 +305,19 @@ class BinaryRecalibrator(Recalibrator):
         return self
 
     def _n_maps(self, n_classes: int) -> int:
+        if self._is_pairwise(n_classes):
+            return n_classes * (n_classes - 1) // 2
         return 1 if n_classes == 2 and not self.multilabel else n_classes
+
+    def _is_pairwise(self, n_classes: int) -> bool:
+        return self.multi_class == "ovo" and n_classes > 2
 
     def _learn(self, scores: Scores, labels: Array, weights: Float64s | None) -> tuple[Map | None, ...]:
         w = np.broadcast_to(np.float64(1), len(scores)) if weights is None else weights
         if scores.values.ndim == 1:
             return (self._learn_map(scores, w, _weight_of(labels == 1, weights)),)
+        if self._is_pairwise(scores.n_classes):
+            return self._learn_one_vs_one(scores, labels, w, weights)
         columns = (labels[:, k] if self.multilabel else labels == k for k in range(scores.n_classes))
         return tuple(self._learn_class(scores, k, occurred, w, weights) for k, occurred in enumerate(columns))
 
@@ -314,11 +331,32 @@ class BinaryRecalibrator(Recalibrator):
             raise InputError(f"class {k} {occurs}, so its scores cannot be turned into probabilities")
         return None
 
+    def _learn_one_vs_one(
+        self, scores: Scores, labels: Ints, w: Float64s, weights: Float64s | None
+    ) -> tuple[Map | None, ...]:
+        """Fit a map to the rows of each pair of classes, whose event is the second class."""
+        of_class = [labels == k for k in range(scores.n_classes)]
+        absent = [k for k, occurred in enumerate(of_class) if not occurred.any()]
+        if absent and self.input == "scores":
+            raise InputError(
+                f"class {absent[0]} does not occur in y, so its scores cannot be turned into probabilities"
+            )
+        maps: list[Map | None] = []
+        for i, j in combinations(range(scores.n_classes), 2):
+            rows = np.flatnonzero(of_class[i] | of_class[j])
+            occurred, given = of_class[j][rows], None if weights is None else weights[rows]
+            pair = scores.take(rows).of_pair(i, j).with_ties()
+            is_known = i not in absent and j not in absent
+            maps.append(self._learn_map(pair, w[rows], _weight_of(occurred, given)) if is_known else None)
+        return tuple(maps)
+
     def _apply(self, scores: Scores) -> Float64s:
         if scores.values.ndim == 1:
             (fitted,) = self.maps_
             assert fitted is not None
             return self._apply_map(fitted, scores)
+        if self._is_pairwise(scores.n_classes):
+            return self._apply_one_vs_one(scores)
         columns = [self._apply_class(fitted, scores.of_class(k)) for k, fitted in enumerate(self.maps_)]
         p = np.column_stack(columns)
         return normalised(p) if self.normalise and not self.multilabel else p
@@ -329,6 +367,22 @@ class BinaryRecalibrator(Recalibrator):
         (fitted,) = self.maps_
         assert fitted is not None
         return np.column_stack([self._apply_opposite(fitted, scores), self._apply_map(fitted, scores)])
+
+    def _apply_one_vs_one(self, scores: Scores) -> Float64s:
+        """Couple the probabilities of pairs: p_i = 1 / (sum of 1 / r_ij over j != i, minus K - 2), then normalised."""
+        n_classes = scores.n_classes
+        total = np.full((len(scores), n_classes), 2.0 - n_classes)
+        for (i, j), fitted in zip(combinations(range(n_classes), 2), self.maps_, strict=True):
+            pair = scores.of_pair(i, j)
+            if fitted is None:
+                first, second = scores.of_pair(j, i).probability(), pair.probability()
+            else:
+                pair = pair.with_ties()
+                first, second = self._apply_opposite(fitted, pair), self._apply_map(fitted, pair)
+            with np.errstate(divide="ignore", over="ignore"):  # a class that never wins a pair gets 0
+                total[:, i] += 1 / first
+                total[:, j] += 1 / second
+        return normalised(1 / total)
 
     def _apply_class(self, fitted: Map | None, scores: Scores) -> Float64s:
         return scores.probability() if fitted is None else self._apply_map(fitted, scores)

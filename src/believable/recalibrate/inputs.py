@@ -33,6 +33,7 @@ def warn(sentence: str, category: type[Warning]) -> None:
 
 Input = Literal["probabilities", "logits", "scores"]
 INPUTS: tuple[Input, ...] = get_args(Input)
+STEPS_OF_SHARES = 1e12  # shares are rounded to multiples of 1 / STEPS_OF_SHARES: equal ratios may differ by rounding
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 
@@ -117,6 +118,23 @@ class Scores:
         with np.errstate(over="ignore", under="ignore"):
             rest = top + np.log(np.exp(others - top[:, None]).sum(axis=1))
         return Scores(_difference(self.values[:, k], rest), self.input)
+
+    def of_pair(self, i: int, j: int) -> Scores:
+        """Return the scores of class j against class i, as of two columns: p_j / (p_i + p_j), or the difference.
+
+        If both probabilities are 0, the share is 1/2.
+        """
+        first, second = (self.values[:, k].astype(np.float64) for k in (i, j))
+        if self.input != "probabilities":
+            return Scores(_difference(second, first), self.input)
+        total = first + second
+        return Scores(np.divide(second, total, out=np.full(len(self), 0.5), where=total > 0), self.input)
+
+    def with_ties(self) -> Scores:
+        """Return probabilities rounded to 12 decimals; other scores as they are."""
+        if self.input != "probabilities":
+            return self
+        return Scores(np.floor(self.values * STEPS_OF_SHARES + 0.5) / STEPS_OF_SHARES, self.input)
 
     def raw(self) -> Float64s:
         """Return the scores of one event as they are."""

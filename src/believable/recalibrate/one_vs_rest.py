@@ -93,7 +93,9 @@ class OneVsRest(BinaryRecalibrator):
         super()._check_settings()
         _check.flag(self.normalise, "normalise")
         _check.flag(self.multilabel, "multilabel")
-        if not isinstance(self._method(), BinaryRecalibrator) or isinstance(self._method(), OneVsRest):
+        method = self._method()
+        is_of_one_event = isinstance(method, BinaryRecalibrator) and method.multi_class == "ovr"
+        if not is_of_one_event or isinstance(method, OneVsRest):
             raise InputError(
                 "{argument} must be a recalibrator of one event, such as PlattScaling(), got {got!r}",
                 argument="method",

@@ -142,7 +142,8 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     With s(x) the output of the classifier and m the calibration map, P(y | x) = m(s(x)). The map is fitted to the pairs
     (s_f(x_i), y_i), where s_f was fitted on the folds without row i; then s is fitted again, on all rows. With
     `ensemble=True` each fold keeps its model and its own map, and P(y | x) is the mean of m_f(s_f(x)) over the folds
-    (for `VennAbers` the mean of log-odds, which is cross Venn–Abers prediction: see `combine_intervals`).
+    (for `VennAbers` the mean of log-odds, which is cross Venn–Abers prediction: see `combine_intervals`; it remains the
+    mean of probabilities for three or more classes one against one, which have no intervals).
 
     The `input` of the method decides what the map takes: `predict_proba` for "probabilities", `decision_function` for
     "logits" and "scores". Labels and their order are those of the model. A class that is missing from the rows that a
@@ -268,7 +269,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     def predict_proba(self, X: Any) -> Float64s:
         """Return probabilities of shape (n, K), in the order of `classes_`."""
         check_is_fitted(self)
-        if len(self.methods_) > 1 and isinstance(self.methods_[0], VennAbers):
+        if self._combines_intervals():
             p = self._combined(*self._intervals(X))
             return np.column_stack([1 - p, p]) if p.ndim == 1 else normalised(p)
         first, *rest = (self._in_columns(method.predict_proba(scores), method) for method, scores in self._scores(X))
@@ -505,6 +506,12 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         full = np.zeros((len(values), len(self.classes_), *values.shape[2:]))
         full[:, np.isin(self.classes_, method.classes_)] = values
         return full
+
+    def _combines_intervals(self) -> bool:
+        """Return whether this is an ensemble whose maps all have intervals."""
+        return len(self.methods_) > 1 and all(
+            isinstance(method, VennAbers) and not method._is_pairwise(len(method.classes_)) for method in self.methods_
+        )
 
     def _intervals(self, X: Any) -> Float64s:
         """Return intervals of shape (2, models, n, ...); [0, 0] for a class that a model was fitted without."""

@@ -229,7 +229,10 @@ def _settings_out(recalibrator: Recalibrator) -> dict[str, Any]:
         settings[NESTED_SETTING] = find_recalibrator(settings[NESTED_SETTING])()
     if settings.get(NESTED_SETTINGS) is not None:
         settings[NESTED_SETTINGS] = [as_method(one) for one in settings[NESTED_SETTINGS]]
-    return {k: _setting_out(v, recalibrator.input) for k, v in settings.items() if k not in COMMON_ARGUMENTS}
+    defaults = type(recalibrator)().get_params(deep=False)
+    later = {name for name in recalibrator.later_settings if settings[name] == defaults[name]}
+    left_out = {*COMMON_ARGUMENTS, *later}
+    return {k: _setting_out(v, recalibrator.input) for k, v in settings.items() if k not in left_out}
 
 
 def _setting_out(value: Any, input: str) -> Any:
@@ -245,7 +248,7 @@ def _setting_out(value: Any, input: str) -> Any:
 def _made(cls: type[Recalibrator], settings: Any, input: Any) -> Recalibrator:
     """Return a recalibrator with these settings, each of them checked."""
     known = set(cls().get_params(deep=False)) - set(COMMON_ARGUMENTS)
-    if not isinstance(settings, dict) or set(settings) != known:
+    if not isinstance(settings, dict) or not known - cls.later_settings <= set(settings) <= known:
         raise SchemaError(f"the saved settings of {cls.__name__} must be {sorted(known)}, got {_brief(settings)}")
     if isinstance(settings.get(NESTED_SETTING), str):
         raise SchemaError(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, final, get_args
 
 import numpy as np
 
-from believable import _kernels
-from believable._types import Array, Float64s
-from believable.errors import InputError, SchemaError
+from believable import _check, _kernels
+from believable._types import Array, Float64s, MultiClass
+from believable.errors import InputError, SchemaError, UndefinedError
 from believable.recalibrate.base import BinaryRecalibrator
 from believable.recalibrate.facts import Field, Map, Vector, recalibrator
 from believable.recalibrate.inputs import Input, Scores
@@ -44,10 +44,21 @@ class VennAbers(BinaryRecalibrator):
     long as the weights before a step sum to less than about 1e15; beyond that it may be rounded to 0 or 1.
 
     Sample weights count rows; the added row has weight 1, so scaling all weights changes the map: smaller weights make
-    the interval wider. K > 2 classes are recalibrated one against the rest.
+    the interval wider.
+
+    K > 2 classes are recalibrated one against the rest, or, with `multi_class="ovo"`, one against one. For each pair of
+    classes i, j a map is then fitted to the rows of these two classes, with the score p_j / (p_i + p_j) (for logits and
+    scores, the difference of the two). It gives r_ji, the probability of j if the class is i or j, and r_ij = 1 - r_ji.
+    The probabilities of classes are p'_i = 1 / (sum of 1 / r_ij over j != i, minus K - 2), divided by their sum. The
+    score is 1/2 if p_i = p_j = 0, and p_j / (p_i + p_j) is rounded to 12 decimals: equal ratios are ties, and so are
+    scores within 5e-13 of 0 or 1, which logits keep apart. A pair with a class that did not occur in y keeps
+    r_ij = p_i / (p_i + p_j).
 
     Parameters
     ----------
+    multi_class : {"ovr", "ovo"}
+        Recalibrate K > 2 classes one against the rest, or one against one: K (K - 1) / 2 maps, which cannot be fitted
+        from cells.
     input : {"probabilities", "logits", "scores"}
         The scale of X.
     classes : sequence, optional
@@ -56,6 +67,8 @@ class VennAbers(BinaryRecalibrator):
     References
     ----------
     Vovk, Petej & Fedorova (2015), Large-scale probabilistic predictors with and without guarantees of validity, NIPS.
+    Manokhin (2017), Multi-class probabilistic classification using inductive and cross Venn–Abers predictors, COPA.
+    Price, Knerr, Personnaz & Dreyfus (1995), Pairwise neural network classifiers with probabilistic outputs, NIPS.
 
     Examples
     --------
@@ -80,7 +93,16 @@ class VennAbers(BinaryRecalibrator):
         "high": Vector(0, 1, order=1),
     }
 
-    def __init__(self, *, input: Input = "probabilities", classes: Sequence[Any] | None = None) -> None:
+    later_settings: ClassVar[frozenset[str]] = frozenset({"multi_class"})
+
+    def __init__(
+        self,
+        *,
+        multi_class: MultiClass = "ovr",
+        input: Input = "probabilities",
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        self.multi_class = multi_class
         self.input = input
         self.classes = classes
 
@@ -97,12 +119,21 @@ class VennAbers(BinaryRecalibrator):
         ndarray of shape (n, 2), or (n, K, 2) for K > 2
             For one event, the interval of its probability; two columns are one event, the second class. For K > 2,
             separate intervals for each class against the rest, which are not normalised. A class that did not occur in
-            y is left as it is: both ends are its score.
+            y is left as it is: both ends are its score. With `multi_class="ovo"` and K > 2 this is an error.
         """
         scores = self._scores_to_map(X)
+        if self._is_pairwise(scores.n_classes):
+            raise UndefinedError(
+                "VennAbers(multi_class='ovo') has a pair p0, p1 for each two classes, and none for a class against the "
+                "rest: use multi_class='ovr'"
+            )
         if scores.values.ndim == 1:
             return _interval(self.maps_[0], scores)
         return np.stack([_interval(fitted, scores.of_class(k)) for k, fitted in enumerate(self.maps_)], axis=1)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        _check.choice(self.multi_class, get_args(MultiClass), "multi_class")
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         steps = _kernels.venn_abers_steps(scores.lowest(), w, wy)
