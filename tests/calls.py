@@ -32,6 +32,11 @@ OF_ONE_EVENT = {
     "p": P,
     "prob": P,
     "labels": Y,
+    "confidences": P,
+    "probs": P,
+    "scores": P,
+    "y": Y,
+    "at": P,
 }
 OF_CLASSES = OF_ONE_EVENT | {"predictions": M, "actuals": C, "prob": M, "labels": C}
 NEEDS_CLASSES = {

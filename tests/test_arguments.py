@@ -16,6 +16,7 @@ NOT_WORDS = ("classes", "by", "cells", "dropped")
 # Larger counts make sense here and take no memory: powers, rows, times, and what is cut to what there is.
 ANY_COUNT = {
     *("norm", "every", "windows", "wait", "history", "max_classes", "n_columns", "max_groups", "r"),
+    "neighbours",  # of which there are at most as many as rows
     "random_state",
 }
 

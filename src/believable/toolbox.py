@@ -111,7 +111,8 @@ def GCE(
     _check.flag(class_conditional, "class_conditional", or_none=True)
     _check.flag(adaptive_bins, "adaptive_bins")
     predictions = as_predictions(prob, labels)
-    _check.refuse_array(top_k_classes, "top_k_classes")
+    if not isinstance(top_k_classes, str):
+        _check.positive_integer(top_k_classes, "top_k_classes")
     if class_conditional is None:
         class_conditional = top_k_classes != 1 or predictions.kind == "multilabel"
     notion, r = _notion(predictions, top_k_classes, class_conditional)

@@ -49,6 +49,7 @@ ONLY_IN_PYTHON = {
         "scores",
         "soft_labels",
         "source",
+        "spacing",
     ),
 }
 NOT_CALLED = {"cli", "torch", "decide", "engines", "streams", "cascade.py", "toolbox.py"}  # by the command line

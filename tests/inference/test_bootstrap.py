@@ -251,6 +251,7 @@ def test_own_function_by_rows():
         seen.append(bool((np.asarray(sample_weight) == 1 + scores).all() and (labels == (scores > 0.5)).all()))
         return 0.0
 
-    interval(aligned, p, p > 0.5, sample_weight=1 + p, n_resamples=100, random_state=0)
+    chosen = {"method": "percentile", "n_resamples": 100, "random_state": 0}  # not simulated labels
+    interval(aligned, p, p > 0.5, sample_weight=1 + p, **chosen)
     assert len(seen) >= 100
     assert all(seen)

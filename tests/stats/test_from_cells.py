@@ -61,6 +61,7 @@ TOLERANCE = {
     "tace": 2e-2,
     "cwce": 2e-2,
     "dce": 2e-2,
+    "rce": 2e-2,
 }
 RARE = TOLERANCE | {"slope": 1e-3, "ici": 5e-3, "lcs": 1e-2, "mmce": 1e-5, "smece": 5e-3, "sweepece": 0.1}
 

@@ -38,7 +38,7 @@ MULTINOMIAL_SEARCH = SearchSettings(
     stuck=1e-5,
     no_gain=1e-13,
 )
-ROUGH_MULTINOMIAL_SEARCH = replace(MULTINOMIAL_SEARCH, close=1e-3)
+ROUGH_MULTINOMIAL_SEARCH = replace(MULTINOMIAL_SEARCH, close=1e-3, most_steps=60)
 FAR_STEP = 0.5  # a step that changes almost no probability but moves predictors this far leads to infinity
 WORSE_BY_ROUNDING = 1e-7  # cost that rounding of coefficients may add
 LOST_CURVATURE = 1e-6  # a direction with less curvature, relative to equal probabilities, may lead to infinity

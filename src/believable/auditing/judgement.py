@@ -93,7 +93,7 @@ def verdict(
     Overall: average prediction 50.0 %, observed rate 50.0 %; observed / predicted 1.00 (interval 0.96 to 1.04).
     Calibration slope infinite (interval 2.91 to infinite), where 1 is best: the scores are not extreme enough.
     Scores between 0.00 and 0.20 over-predict: average prediction 15 %, observed rate 0 % (100 rows).
-    ECE 0.1500, 95 % interval 0.1324 to 0.1603 (2 uniform bins). A perfectly calibrated model would show about 0.028.
+    ECE 0.1500, 95 % interval 0.1313 to 0.1583 (2 uniform bins). A perfectly calibrated model would show about 0.028.
     By the usual guideline for the ECE alone (below 0.05 excellent, below 0.10 good, below 0.15 moderate, otherwise
     poor): between moderate and poor.
     """

@@ -263,7 +263,7 @@ def matched(rng: np.random.Generator, size: Float64s, rate: Float64s, variance: 
         return np.asarray(size * rate + np.sqrt(size * variance) * rng.standard_normal(rate.shape))
     rare = np.minimum(rate, 1 - rate)
     most = rare * (1 - rare)
-    beyond = variance > most
+    beyond = variance > most + 1e-12  # not by rounding: certain outcomes stay certain
     if beyond.any():
         stretch = np.sqrt(np.divide(variance, most, out=np.ones(rate.shape), where=beyond & (most > 0)))
         drawn = matched(rng, size, rate, np.minimum(variance, most))

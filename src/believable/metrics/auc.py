@@ -118,14 +118,14 @@ def auc(
 
     For more than two classes, and for multilabel predictions, an average of values for two groups of rows each:
 
-    .. math:: \text{"ovr"}: \sum_k a_k \, \mathrm{AUC}(p_k; \, k \text{ against the rest}), \qquad
-              \text{"ovo"}: \sum_{j < k} a_{jk} \, \tfrac12 \big[ \mathrm{AUC}(p_j; \, j \text{ against } k)
-              + \mathrm{AUC}(p_k; \, k \text{ against } j) \big]
+    .. math:: \mathrm{ovr}: \, \sum_k a_k \, \mathrm{AUC}(k, \mathrm{rest})
 
-    where j against k uses only the rows of these two classes. The averages are unweighted ("macro"), or a_k is
-    proportional to the weight of class k, and a_jk to that of j and k together ("weighted"). In [0, 1], 1 is best and
-    1/2 is guessing. Undefined when a class is never or always the label. The AUC depends on the order of the scores
-    only, so it cannot detect miscalibration, and an increasing calibration map leaves it unchanged.
+    .. math:: \mathrm{ovo}: \, \sum_{j < k} a_{jk} \, \frac{\mathrm{AUC}(j, k) + \mathrm{AUC}(k, j)}{2}
+
+    where AUC(j, k) is that of the scores of class j, from the rows of classes j and k only. The averages are unweighted
+    ("macro"), or a_k is proportional to the weight of class k, and a_jk to that of j and k together ("weighted"). In
+    [0, 1], 1 is best and 1/2 is guessing. Undefined when a class is never or always the label. The AUC depends on the
+    order of the scores only, so it cannot detect miscalibration, and an increasing calibration map leaves it unchanged.
 
     Parameters
     ----------

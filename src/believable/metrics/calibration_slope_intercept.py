@@ -205,7 +205,7 @@ def calibration_slope_intercept(
     0.7925
     """
     _check.choice(interval, INTERVALS, "interval")
-    _check.choice(fix_intercept, (True, False), "fix_intercept")
+    _check.flag(fix_intercept, "fix_intercept")
     _check.level(level)
     points = _points(source_of(predictions, actuals, sample_weight), notion=notion, r=r)
     return _slope_intercept(points, interval=interval, level=level, fix_intercept=fix_intercept)

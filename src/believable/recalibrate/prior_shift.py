@@ -318,7 +318,8 @@ def _calibration_gap(logits: Floats, labels: Ints, weights: Float64s | None, sou
     shares = np.bincount(labels, w, minlength=len(source)) / w.sum()
     if not shares.all():
         return ""
-    z = np.clip(logits.astype(np.float64) - logits.max(axis=1, keepdims=True), -LARGEST_LOG_ODDS, 0)
+    with np.errstate(over="ignore"):  # differences of huge logits are limited in any case
+        z = np.clip(logits.astype(np.float64) - logits.max(axis=1, keepdims=True), -LARGEST_LOG_ODDS, 0)
     z += np.log(shares / source)
     p = _kernels.softmax(z)
     middle = np.einsum("ik,ik->i", p, z)
