@@ -91,7 +91,7 @@ def test_one_class_and_equal_scores():
         root(lambda b: scores(triples(Data(np.array([0.2, 0.7, 0.8]), np.zeros(3))), 0.0, b)[1], -100, 100)
     )
     assert slope([0.2] * 4, [1, 0, 0, 0]).slope.value == pytest.approx(math.log(1 / 3) / math.log(0.2 / 0.8))
-    with pytest.raises(InputError, match="fix_intercept must be one of True, False"):
+    with pytest.raises(InputError, match="fix_intercept must be True or False"):
         calibration_slope_intercept(P, Y, fix_intercept="yes")
 
 
