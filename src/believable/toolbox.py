@@ -257,7 +257,7 @@ def compute_ece(
     ece : float
     bin_data : list of dict
         One for each bin that holds rows, with the edges `bin_lower` (not in the bin, except 0) and `bin_upper`; the
-        mean `confidence`; the `accuracy`; `count`, the number of rows; and `gap`, |accuracy - confidence|. So ece is
+        mean `confidence`; the `accuracy`; `count`, the number of rows; and `gap`, `|accuracy - confidence|`. So ece is
         the sum of count / n * gap. `conf` and `acc` are other names of `confidence` and `accuracy`.
 
     Examples
