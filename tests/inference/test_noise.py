@@ -189,3 +189,13 @@ def test_note_of_sparse_bins():
     assert interval("sce", p, y, n_resamples=100, random_state=0).note == ""
     p = rng.random(20)
     assert "half of the bins" not in interval("ece", p, rng.random(20) < p, n_resamples=100, random_state=0).note
+
+
+def test_the_order_of_equal_scores_with_soft_labels_does_not_matter():
+    """What soft labels are worth is the same for every order of rows whose scores are equal."""
+    rng = np.random.default_rng(0)
+    p, y, order = np.repeat([0.2, 0.6], 100), rng.random(200).round(1), rng.permutation(200)
+    one, other = (
+        interval("ece", Predictions(p[o], y[o], soft_labels=True), random_state=0) for o in (slice(None), order)
+    )
+    assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-12)

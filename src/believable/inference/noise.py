@@ -73,10 +73,16 @@ def with_soft_labels(rows: Predictions, cells: Cells) -> Cells:
     if not np.issubdtype(rows.labels.dtype, np.floating):
         return cells
     pairs = rows.all_pairs(cells.statistic.view)
-    order = np.lexsort((pairs.score, np.zeros(len(pairs.score)) if pairs.stratum is None else pairs.stratum))
-    outcome = pairs.outcome.astype(np.float64)
-    residual = (outcome - pairs.score)[order]
-    seen = float(np.mean(np.diff(residual) ** 2)) / 2 if len(residual) > 1 else 0.0
+    stratum = np.zeros(len(pairs.score)) if pairs.stratum is None else pairs.stratum
+    outcome, order = pairs.outcome.astype(np.float64), np.lexsort((pairs.score, stratum))
+    changes = (np.diff(pairs.score[order]) != 0) | (np.diff(stratum[order]) != 0)
+    first = np.concatenate([[0], np.flatnonzero(changes) + 1])
+    residual, n = (outcome - pairs.score)[order], np.diff(np.append(first, len(order)))
+    # Equal scores have no order, so neighbours among them count with the mean over all orders.
+    mean = np.add.reduceat(residual, first) / n
+    squares = np.add.reduceat((residual - np.repeat(mean, n)) ** 2, first)
+    between = np.diff(mean) ** 2 + (squares / n)[1:] + (squares / n)[:-1]
+    seen = float(squares.sum() + between.sum() / 2) / max(len(residual) - 1, 1)
     drawn = seen + float(np.mean(outcome * (1 - outcome)))
     return replace(cells, size=cells.size * min(drawn / max(seen, 1e-300), MOST_LABELS_PER_ROW))
 
