@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -87,8 +88,7 @@ class MultinomialProblem(NamedTuple):
     @property
     def origin(self) -> Float64s:
         """Coefficients of logits of the identity."""
-        n_classes = self.z.shape[1]
-        return np.column_stack([np.ones(n_classes) if self.diagonal else np.eye(n_classes), np.zeros(n_classes)])
+        return _identity(self.z.shape[1], self.diagonal)
 
     def every(self, stride: int) -> MultinomialProblem:
         """Return some of the rows, without copying the logits."""
@@ -154,7 +154,7 @@ class MultinomialProblem(NamedTuple):
 
     def drawn(self, c: Float64s) -> tuple[float, Float64s]:
         """Return the contribution of the ridges to the cost at c and to its gradient."""
-        away = self.outside(c) - self.origin
+        away = c - self.origin if self.frame is None else self.frame.back(c - self.frame.forth(self.origin))
         gradient = 2 * self.ridge * away
         return float(np.vdot(gradient, away)) / 2, gradient if self.frame is None else self.frame.slopes(gradient)
 
@@ -168,7 +168,7 @@ class MultinomialProblem(NamedTuple):
         """Return the cost at c with its gradient and, if requested, its second derivatives (p, p) as the model."""
         n_classes, width = c.shape
         cost, gradient = self.drawn(c)
-        first, last = np.triu_indices(width)
+        first, last = np.triu_indices(width if second else 0)
         products = np.zeros((c.size, c.size) if second else 0)
         squares = np.zeros((n_classes, len(first)) if second else 0)
         for x, labels, w in self.blocks(c.size if second else 3 * n_classes):
@@ -377,6 +377,15 @@ class _Descent:
             scale=1 + float((np.abs(x) @ self.widest).max()),
             away=decrement <= self.settings.settled and self.problem.farthest(direction) > FAR_STEP,
         )
+
+
+@cache
+def _identity(n_classes: int, diagonal: bool) -> Float64s:
+    """Return the coefficients that leave logits as they are, shared by all problems of this shape."""
+    weights = np.ones(n_classes) if diagonal else np.eye(n_classes)
+    result = np.column_stack([weights, np.zeros(n_classes)])
+    result.flags.writeable = False
+    return result
 
 
 def _rounded(
