@@ -7,6 +7,7 @@ VENV   := .venv
 PEERS  := .bench
 LOWEST := .lowest
 HOSTED := .hosts
+SANITIZED := .sanitize
 BIN    := $(VENV)/bin
 UV     := $(shell command -v uv 2>/dev/null)
 PROJECT_FILES := pyproject.toml setup.py Makefile $(wildcard src/believable/_kernels/compiled/c/*)
@@ -20,7 +21,7 @@ MAKE_VENV := $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet -
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-lowest test-hosts lint bench bench-smoke bench-fixes arena oracle docs site notebooks clean
+.PHONY: help demo test test-fast test-lowest test-hosts sanitize lint bench bench-smoke bench-fixes arena oracle docs site notebooks clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -107,6 +108,30 @@ test-host-%: $(HOSTED)/%/.ready
 
 test-hosts: $(addprefix test-host-,$(HOSTS))  ## inside other tools (MLflow, Inspect AI, XGBoost, ...), each in an environment of its own
 
+# Kernels in C that check themselves: for data races among threads, and for undefined behaviour and memory of others. Each
+# is built into a folder of its own, beside a copy of the package; gcc has the runtimes that are loaded first.
+SANITIZER_OF_thread  := thread
+SANITIZER_OF_address := address,undefined
+SANITIZED_TESTS := $(wildcard tests/kernels/test_compiled_*.py)
+SANITIZER_OPTIONS := TSAN_OPTIONS=halt_on_error=1:report_signal_unsafe=0:die_after_fork=0 ASAN_OPTIONS=detect_leaks=0 \
+	UBSAN_OPTIONS=print_stacktrace=1
+
+$(SANITIZED)/%/.built: $(VENV)/.light $(PROJECT_FILES) $(shell find src/believable -name '*.py')
+	@rm -rf $(SANITIZED)/$*
+	@$(INSTALL) setuptools
+	CC=gcc LDSHARED="gcc -shared" LDFLAGS="-fsanitize=$(SANITIZER_OF_$*)" \
+		CFLAGS="-g -O1 -fno-omit-frame-pointer -fsanitize=$(SANITIZER_OF_$*) -fno-sanitize-recover=all" \
+		$(BIN)/python setup.py -q build --build-lib $(SANITIZED)/$*/lib --build-temp $(SANITIZED)/$*/temp
+	@touch $@
+
+.PRECIOUS: $(SANITIZED)/%/.built
+sanitize-%: $(SANITIZED)/%/.built
+	$(SANITIZER_OPTIONS) LD_PRELOAD=$$(gcc -print-file-name=lib$(patsubst thread,t,$(patsubst address,a,$*))san.so) \
+		PYTHONPATH=$(SANITIZED)/$*/lib BELIEVABLE_KERNELS=compiled BELIEVABLE_THREADS=4 OPENBLAS_NUM_THREADS=1 \
+		$(BIN)/python -m pytest -q -x -m "not slow" -p no:cacheprovider $(SANITIZED_TESTS) $(PYTEST_ARGS)
+
+sanitize: sanitize-thread sanitize-address  ## the kernels in C, checked for data races, undefined behaviour and memory errors
+
 lint: $(VENV)/.lint  ## ruff and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -156,4 +181,4 @@ notebooks: $(VENV)/.notebooks  ## run the sources in examples/ and keep them as 
 	$(BIN)/python scripts/make_notebooks.py $(NOTEBOOKS)
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) $(PEERS) $(LOWEST) $(HOSTED) .oracle site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(LOWEST) $(HOSTED) $(SANITIZED) .oracle site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

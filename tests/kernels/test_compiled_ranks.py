@@ -49,6 +49,7 @@ def test_the_largest_of_odd_rows(kernel, width):
     matrix[4, [1, 3]] = np.nan
     matrix[5, 0] = np.nan
     matrix[6, 3], matrix[6, 4] = np.inf, -np.inf
+    matrix[7], matrix[8] = np.inf, -np.finfo(float).max
     top, column = kernel(matrix)
     assert column.tolist() == matrix.argmax(axis=1).tolist()
     assert np.array_equal(top, matrix.max(axis=1), equal_nan=True)
@@ -106,6 +107,9 @@ def test_extremes_with_nan(kernel, at):
         values[at] = np.nan
         assert np.isnan(kernel(values)).all()
         assert kernel(values[:0]) == (np.inf, -np.inf)
+        for infinite in (np.inf, -np.inf):
+            assert kernel(np.full(100, infinite, dtype)) == (infinite, infinite)
+            assert kernel(np.append(np.full(99, infinite, dtype), dtype(1))) == (min(1, infinite), max(1, infinite))
 
 
 @both("row_sum_extrema")

@@ -184,7 +184,7 @@ def _plain_pass(scores: Floats, labels: Array, grids: tuple[PassGrid, ...]) -> t
     if n * 2 * CODES_PER_ROW_FOR_SORTING < n_codes and n <= COUNTED_ROWS:
         p, code = over.coded(scores, labels)
         found, inverse = np.unique(code // 2, return_inverse=True)
-        code = 2 * inverse + code % 2
+        code = 2 * inverse.astype(np.int64) + code % 2
         table = np.array([np.bincount(code, term, 2 * len(found)) for term in (None, p, p * p)], np.float64)
     else:
         found, table = np.arange(n_codes // 2), np.zeros((3, n_codes))

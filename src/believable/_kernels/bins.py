@@ -76,7 +76,7 @@ def quantile_positions(reached: Array, n_bins: int) -> Ints:
 
 
 def _targets(total: Any, n_bins: int) -> Array:
-    return np.asarray(np.arange(1, n_bins) * total / n_bins - 1e-9 * total)
+    return np.asarray(np.arange(1, n_bins, dtype=np.float64) * total / n_bins - 1e-9 * total)
 
 
 def _boundaries_by_sort(scores: Floats, weights: Array | None, n_bins: int) -> Floats:

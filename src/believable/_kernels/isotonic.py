@@ -52,7 +52,7 @@ def pav_blocks(w: Float64s, wy: Float64s) -> tuple[Ints, Float64s]:
     """Return where each pooled block starts, and its mean."""
     from scipy.optimize import isotonic_regression
 
-    starts = isotonic_regression(wy / w, weights=w).blocks[:-1]
+    starts = isotonic_regression(wy / w, weights=w).blocks[:-1].astype(np.intp, copy=False)
     block = np.add.reduceat(wy, starts) / np.add.reduceat(w, starts)
     return starts, np.maximum.accumulate(block)
 

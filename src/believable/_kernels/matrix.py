@@ -36,7 +36,7 @@ def classwise_cells(
     few = n_classes <= FEW_COLUMNS
     total = _few(matrix, per_stratum, assign) if few else _many(matrix, per_stratum, first_edge, assign)
     own = label_scores(matrix, labels)
-    code = labels.astype(np.intp) * per_stratum + assign(own)
+    code = labels.astype(np.int64) * per_stratum + assign(own)
     return total.reshape(3, -1), _moments(code, own, n_classes * per_stratum)
 
 
@@ -58,7 +58,7 @@ def _many(matrix: Floats, per_stratum: int, first_edge: float, assign: Assign) -
         block = matrix[rows]
         beyond = np.flatnonzero(block > first_edge)
         scores = block.ravel()[beyond]
-        column = beyond % n_classes
+        column = (beyond % n_classes).astype(np.int64)
         waiting.append((column * per_stratum + assign(scores), scores))
         if sum(len(code) for code, _ in waiting) > WAITING_ENTRIES:
             flat += _of_parts(waiting, flat.shape[1])
@@ -194,7 +194,7 @@ def _apart(
         total, positive = classwise_cells(matrix, labels, n_parts, first_edge, partition.place)
         m = n_moments(weighted=False, squares=squares)
         return total[:m], positive[:m]
-    code = np.tile(np.arange(width) * n_parts, n) + partition.place(matrix.ravel())
+    code = np.tile(np.arange(width, dtype=np.int64) * n_parts, n) + partition.place(matrix.ravel())
     occurred = (labels[:, None] == np.arange(width)).ravel()
     return pair_sums(code, width * n_parts, matrix.ravel(), occurred, np.repeat(weight, width), squares)
 

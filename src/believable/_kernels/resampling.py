@@ -27,7 +27,7 @@ def redrawn_labels(
     sums = np.empty((len(uniform), n_cells))
     rows = np.arange(n)
     for i, row in enumerate(uniform):
-        label = ((row * reached[:, -1])[:, None] >= reached[:, :-1]).sum(axis=1)
+        label = np.count_nonzero((row * reached[:, -1])[:, None] >= reached[:, :-1], axis=1)
         sums[i] = _by_cell(cells[rows, label], weight, n_cells)
     return sums
 

@@ -143,7 +143,7 @@ def _determined(u: Float64s, inside: Array) -> Array:
     low = np.where(inside, u, np.inf).min(axis=1)[:, None] + DISTINCT_SCORES
     high = np.where(inside, u, -np.inf).max(axis=1)[:, None] - DISTINCT_SCORES
     between = (inside & (u > low) & (u < high)).any(axis=1)
-    return np.where(between, 2, (high[:, 0] > low[:, 0] - DISTINCT_SCORES).astype(int))
+    return np.where(between, 2, (high[:, 0] > low[:, 0] - DISTINCT_SCORES).astype(np.intp))
 
 
 def _polynomial_weights(u: Float64s, k: Float64s, degree: Array) -> Float64s:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from believable._kernels.compiled import sorting as compiled
 from believable._kernels.twins import twin
 from believable._kernels.values import ByScore
 from believable._types import Array, Float64s, Floats, Ints
+
+SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 @twin(compiled.ascending)
@@ -75,8 +79,8 @@ def auc(scores: Array, positive: Array, negative: Array) -> float:
     """Return P(score of a positive > score of a negative) + half the ties, for given positive and negative weights."""
     if np.array_equal(positive, positive != 0) and np.array_equal(negative, positive == 0):
         above, below = np.sort(scores[positive != 0]), np.sort(scores[negative != 0])
-        won = np.searchsorted(below, above, side="left").sum() + np.searchsorted(below, above, side="right").sum()
-        return float(won / (2 * len(above) * len(below)))
+        won = sum(int(np.searchsorted(below, above, side).sum(dtype=np.int64)) for side in SIDES)
+        return won / (2 * len(above) * len(below))
     order = ascending(scores)
     ordered = scores[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))

@@ -44,7 +44,7 @@ def _moments(
 
 @lru_cache(maxsize=8)
 def _lane(n: int, n_codes: int) -> Ints:
-    return np.arange(n) % N_LANES * n_codes
+    return np.arange(n, dtype=np.int64) % N_LANES * n_codes
 
 
 def pair_sums(
@@ -57,6 +57,7 @@ def pair_sums(
     if outcome.dtype.kind == "f":
         share = outcome.astype(np.float64, copy=False)
         return _moments(code, n_codes, score, weight, squares), _moments(code, n_codes, score, weight, squares, share)
+    code = code.astype(np.int64, copy=False)
     code *= 2
     code += outcome
     split = _moments(code, 2 * n_codes, score, weight, squares).reshape(-1, n_codes, 2)
@@ -77,11 +78,11 @@ def classwise_sums(
     """
     n, n_classes = matrix.shape
     n_bins = len(edges) - 1
-    labels = labels.astype(np.intp, copy=False)  # a small integer type would overflow in the codes
+    labels = labels.astype(np.int64, copy=False)  # a smaller integer type would overflow in the codes
     n_codes = n_classes * n_bins
     flat = matrix.ravel()
     beyond = np.flatnonzero(flat > edges[1])
-    column = beyond % n_classes
+    column = (beyond % n_classes).astype(np.int64)
     beyond_weight = None if weight is None else weight[beyond // n_classes]
     scores = flat[beyond]
     total = _moments(column * n_bins + assign(scores), n_codes, scores, beyond_weight, squares)
@@ -102,4 +103,4 @@ def classwise_sums(
         into[-len(factors) :] += factors @ first
 
     own = label_scores(matrix, labels)
-    return total, _moments(labels * n_bins + assign(own), n_codes, own, weight, squares)
+    return total, _moments(labels.astype(np.int64) * n_bins + assign(own), n_codes, own, weight, squares)

@@ -151,8 +151,8 @@ def _few_per_bin(facts: AuditFacts) -> str:
     needed = facts.source.n * fewest / worst if worst > 0 else math.inf
     more = f"; about {rows_rounded_up(needed):,} rows would help" if needed < 1e9 else ""
     return (
-        f"{int(sparse.sum())} of {len(stats.n)} bins, with {100 * share:.0f} % of the rows, expect fewer than {fewest} "
-        f"events or fewer than {fewest} non-events, so they say little{more}."
+        f"{np.count_nonzero(sparse)} of {len(stats.n)} bins, with {100 * share:.0f} % of the rows, expect fewer than "
+        f"{fewest} events or fewer than {fewest} non-events, so they say little{more}."
     )
 
 

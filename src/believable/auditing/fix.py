@@ -157,15 +157,16 @@ def _rows_to_compare_on(predictions: Predictions, cluster: Ints | None, random_s
         if not _has_rare(labels):
             return np.sort(rng.choice(len(labels), MAX_ROWS_TO_COMPARE_ON, replace=False))
         counts = np.bincount(labels)
-        wanted = np.minimum(
-            counts, np.maximum(counts * MAX_ROWS_TO_COMPARE_ON // len(labels), FEWEST_ROWS_OF_RARE_CLASS)
-        )
+        share = counts.astype(np.int64) * MAX_ROWS_TO_COMPARE_ON // len(labels)
+        wanted = np.minimum(counts, np.maximum(share, FEWEST_ROWS_OF_RARE_CLASS)).astype(np.intp)
         order = rng.permutation(len(labels))
         order = order[np.argsort(labels[order], kind="stable")]
-        rank = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)  # within the class
+        rank = np.arange(len(labels)) - np.repeat(np.cumsum(counts, dtype=np.intp) - counts, counts)  # within the class
         return np.sort(order[rank < np.repeat(wanted, counts)])
     order = rng.permutation(int(cluster.max()) + 1)
-    n_kept = max(int(np.searchsorted(np.cumsum(np.bincount(cluster)[order]), MAX_ROWS_TO_COMPARE_ON)), 10)
+    n_kept = max(
+        int(np.searchsorted(np.cumsum(np.bincount(cluster)[order], dtype=np.int64), MAX_ROWS_TO_COMPARE_ON)), 10
+    )
     turn = np.argsort(order)[cluster]  # the position of each row's cluster in the random order
     for k in np.unique(labels):
         turns = np.unique(turn[labels == k])
@@ -175,7 +176,7 @@ def _rows_to_compare_on(predictions: Predictions, cluster: Ints | None, random_s
 
 def _has_rare(labels: Ints) -> bool:
     """Return whether fewer than 100 rows of some class would be drawn."""
-    counts = np.bincount(labels)
+    counts = np.bincount(labels).astype(np.int64)
     return bool(np.any((counts > 0) & (counts * MAX_ROWS_TO_COMPARE_ON < FEWEST_ROWS_OF_RARE_CLASS * len(labels))))
 
 

@@ -294,7 +294,7 @@ def _lines(source: AuditSource, view: View, settings: AuditSettings) -> tuple[Cu
 
 def _line(method: Literal["smoothed", "corp"], curve: Curve, band: str) -> CurveLine:
     """Return at most 201 points of a curve."""
-    at = np.unique(np.linspace(0, len(curve.x) - 1, min(len(curve.x), MAX_POINTS_OF_LINE)).round().astype(int))
+    at = np.unique(np.linspace(0, len(curve.x) - 1, min(len(curve.x), MAX_POINTS_OF_LINE)).round().astype(np.intp))
     x, y, low, high = (tuple(np.asarray(one)[at].tolist()) for one in (curve.x, curve.y, curve.low, curve.high))
     return CurveLine(method, x, y, low, high, band)
 

@@ -54,7 +54,7 @@ def places_of(score: Float64s) -> Float64s:
     low, high = score[0], score[-1]
     if low == high:
         return score[:1].copy()
-    return np.asarray(np.append(low + (high - low) * np.arange(N_PLACES - 1) / (N_PLACES - 1), high))
+    return np.asarray(np.append(low + (high - low) * np.arange(N_PLACES - 1, dtype=np.float64) / (N_PLACES - 1), high))
 
 
 def weight_near(points: Points, at: Float64s) -> Float64s:

@@ -142,7 +142,7 @@ def _ranked(values: Float64s, query: Ints) -> tuple[Ints, Int64s]:
     """Return rows by query and descending value, and the rank of each row in its query."""
     order = np.lexsort((-values, query))  # a stable sort
     sizes = np.bincount(query)
-    place = np.arange(len(values)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    place = np.arange(len(values)) - np.repeat(np.cumsum(sizes, dtype=np.intp) - sizes, sizes)
     rank = np.empty(len(values), np.int64)
     rank[order] = place + 1
     return order, rank

@@ -177,7 +177,7 @@ def selective(
     low, high = central(area_under(*drawn) + (area - grouped), level)
     return RiskCoverage(
         cut=-cut,
-        n=np.cumsum(np.bincount(place)),
+        n=np.cumsum(np.bincount(place), dtype=np.int64),
         coverage=np.minimum(np.cumsum(w) / w.sum(), 1),
         risk=np.clip(np.cumsum(e) / np.cumsum(w), 0, 1),
         area=float(area),

@@ -137,6 +137,8 @@ class Frame:
             return (of_dask if self.engine == "dask" else of_spark)(nw.to_native(self.rows), step)
         found = _collected(step(self.rows), self.engine)
         columns = {name: found.get_column(name).to_numpy() for name in found.columns if name != "level"}
+        if "n" in columns:
+            columns["n"] = columns["n"].astype(np.int64)  # polars counts in 32 bits
         if "level" in found.columns:
             columns["level"] = np.array([word(value) for value in found.get_column("level").to_list()], object)
         return columns

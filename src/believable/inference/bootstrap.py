@@ -321,7 +321,7 @@ def row_draws(n: int, cluster: Ints | None, rng: np.random.Generator) -> Ints:
         return rng.integers(0, n, n)
     order = np.argsort(cluster, kind="stable")
     sizes = np.bincount(cluster)
-    starts = np.cumsum(sizes) - sizes
+    starts = np.cumsum(sizes, dtype=np.intp) - sizes
     drawn = rng.integers(0, len(sizes), len(sizes))
     return np.concatenate([order[starts[c] : starts[c] + sizes[c]] for c in drawn])
 

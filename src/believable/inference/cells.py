@@ -168,7 +168,7 @@ class BinCells(Cells):
             for g in range(len(stats.edges)):
                 here = np.flatnonzero(stratum == g)
                 index[here] = stats.edges[g].index(score[here])
-        key = index if stratum is None else stratum * stats.per_stratum + index
+        key = index if stratum is None else stratum.astype(np.int64) * stats.per_stratum + index
         return np.searchsorted(stats.key, key)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from believable._types import Float64s, Ints
+from believable._types import Float64s, Int64s, Ints
 from believable.inference.bootstrap import defined, one_value
 from believable.inference.cells import Cells
 from believable.inference.inversion import Tails, shapes_of_gaps
@@ -131,7 +131,7 @@ def tails_of_function(error: Question, n_draws: int, rng: np.random.Generator) -
     return Tails(replace(error, row=replace(error.row, power=power)), cells, variance, drawn, n_draws, rng)
 
 
-def _value_at(question: Question, score: Float64s, n: Ints, events: Float64s) -> float:
+def _value_at(question: Question, score: Float64s, n: Int64s, events: Float64s) -> float:
     """Return the function of rows with these scores, of which so many have the event.
 
     Numbers of events that are not whole belong to rates: all rows are repeated, and labels are given to neighbouring
@@ -141,11 +141,11 @@ def _value_at(question: Question, score: Float64s, n: Ints, events: Float64s) ->
         n, events = n * TIMES_ENLARGED, events * TIMES_ENLARGED
     whole = np.diff(np.floor(np.cumsum(events) + 0.5 + 1e-9), prepend=0.0)
     whole = np.clip(whole, 0, n).astype(np.int64)
-    scores = np.repeat(score, n)
+    times = n.astype(np.intp)
+    scores = np.repeat(score, times)
     labels = np.zeros(len(scores), np.int64)
-    starts = np.cumsum(n) - n
-    within = np.arange(len(scores)) - np.repeat(starts, n)
-    labels[within < np.repeat(whole, n)] = 1
+    within = np.arange(len(scores)) - np.repeat(np.cumsum(times, dtype=np.intp) - times, times)
+    labels[within < np.repeat(whole, times)] = 1
     return one_value(question, Predictions(scores, labels))
 
 

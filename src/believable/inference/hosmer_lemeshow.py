@@ -102,7 +102,9 @@ def _by_quantile(points: Points, n_groups: int) -> Ints:
 def _by_type7(points: Points, n_groups: int) -> Ints:
     """Return the same for R's `cut(p, unique(quantile(p, seq(0, 1, 1 / G))), include.lowest = TRUE)`."""
     reached = np.cumsum(points.n)
-    place = 1 + (reached[-1] - 1) * (np.arange(1, n_groups) * (1 / n_groups))  # position among the sorted rows, from 1
+    place = 1 + (reached[-1] - 1) * (
+        np.arange(1, n_groups, dtype=np.float64) * (1 / n_groups)
+    )  # position among the sorted rows, from 1
     lower, upper = (
         points.score[np.searchsorted(reached, whole, side="left")] for whole in (np.floor(place), np.ceil(place))
     )

@@ -101,7 +101,7 @@ class LabelDraws:
         if self.reached is None:
             return (self.rng.random(self.source.scores.shape) < self.source.scores).astype(np.int8)
         goal = self.rng.random(len(self.source)) * self.reached[:, -1]
-        return np.asarray((goal[:, None] >= self.reached[:, :-1]).sum(axis=1))
+        return np.asarray(np.count_nonzero(goal[:, None] >= self.reached[:, :-1], axis=1))
 
 
 def drawn_outcomes(source: Predictions, cells: Cells, n_draws: int, rng: np.random.Generator) -> Float64s:

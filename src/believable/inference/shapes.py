@@ -113,7 +113,7 @@ class _Blocks:
         _, row, size = np.unique(stratum, return_inverse=True, return_counts=True)
         order = np.argsort(row, kind="stable")
         column = np.empty(len(row), np.intp)
-        column[order] = np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size)
+        column[order] = np.arange(len(row)) - np.repeat(np.cumsum(size, dtype=np.intp) - size, size)
         self.at, self.shape = (row, column), (len(size), int(size.max()))
 
     def fill(self, values: Float64s, padding: float = 0.0) -> Float64s:

@@ -51,7 +51,9 @@ class ScoreHistogram:
     @classmethod
     def of(cls, points: Points, dtype: Any, limit: float = 1.0) -> ScoreHistogram:
         """Count 25 bins of equal width from 0 to a limit, with edges rounded to the type of the scores."""
-        edges = (np.arange(HISTOGRAM_BINS + 1) * limit / HISTOGRAM_BINS).astype(dtype).astype(np.float64)
+        edges = (
+            (np.arange(HISTOGRAM_BINS + 1, dtype=np.float64) * limit / HISTOGRAM_BINS).astype(dtype).astype(np.float64)
+        )
         index = np.searchsorted(edges[1:], points.score, side="left")
         weight = np.bincount(index, points.w, HISTOGRAM_BINS + 1).astype(np.float64)
         return cls(np.column_stack([edges[:-1], edges[1:]]), weight[:HISTOGRAM_BINS], float(points.total))

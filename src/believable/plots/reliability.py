@@ -207,7 +207,7 @@ def _free_corner(x: Float64s, y: Float64s, low: Float64s, high: Float64s, limit:
 
 def title_of(value: Reliability) -> str:
     """Return the errors, then what they were computed from."""
-    empty = int((value.table.n == 0).sum())
+    empty = np.count_nonzero(value.table.n == 0)
     occupied = f", {empty} empty" if empty else ""
     rows = f"n = {thousands(int(value.table.n.sum()))}"
     return f"ECE {value.ece:.3f}   MCE {value.mce:.3f}\n{rows}, {_bins(value)}{occupied}"

@@ -65,7 +65,7 @@ class SampledScores:
             x, top, x_label = sureness(scores, strategy, pairs), 1.0, AXIS_LABEL_OF_STRATEGY[strategy]
         if scores.ndim == 2 and strategy == "entropy":
             x, top = np.maximum(-x, 0.0), float(np.log(scores.shape[1]))
-        edges = np.arange(SAMPLE_HISTOGRAM_BINS + 1) * top / SAMPLE_HISTOGRAM_BINS
+        edges = np.arange(SAMPLE_HISTOGRAM_BINS + 1, dtype=np.float64) * top / SAMPLE_HISTOGRAM_BINS
         bins = np.clip(np.searchsorted(edges, x, side="left") - 1, 0, SAMPLE_HISTOGRAM_BINS - 1)
         everyone, first, second = (
             np.bincount(bins[rows], minlength=SAMPLE_HISTOGRAM_BINS) for rows in (slice(None), unsure, drawn)

@@ -103,8 +103,10 @@ def quarters(numbers: Float64s, rows: Ints | None = None) -> Float64s:
     `rows` is the number of rows of each number; one by default.
     """
     order = np.argsort(numbers, kind="stable")
-    below = np.arange(1, len(numbers) + 1) if rows is None else np.cumsum(rows[order])
-    cuts = np.unique(numbers[order[np.searchsorted(below * N_RANGES, np.arange(1, N_RANGES) * below[-1])]])
+    ones = np.ones(len(numbers), np.int64)
+    below = np.cumsum(ones if rows is None else rows[order], dtype=np.int64)
+    wanted = np.arange(1, N_RANGES, dtype=np.int64) * below[-1]
+    cuts = np.unique(numbers[order[np.searchsorted(below * N_RANGES, wanted)]])
     most = numbers.max()
     cuts = cuts[cuts < most]
     if not len(cuts):  # most rows have the largest number

@@ -221,9 +221,12 @@ def _leaves_classes(labels: Ints, fold: Ints, n_folds: int, every_class: bool) -
     if labels.min() == labels.max():
         return True
     n_classes = int(labels.max()) + 1
-    counts = np.bincount(fold * n_classes + labels, minlength=n_folds * n_classes).reshape(n_folds, n_classes)
-    left = (counts.sum(axis=0) - counts > 0).sum(axis=1)
-    return bool((left >= (np.count_nonzero(counts.sum(axis=0)) if every_class else 2)).all())
+    counts = np.bincount(fold.astype(np.int64) * n_classes + labels, minlength=n_folds * n_classes).reshape(
+        n_folds, n_classes
+    )
+    of_class = counts.sum(axis=0, dtype=np.int64)
+    left = np.count_nonzero(of_class - counts, axis=1)
+    return bool((left >= (np.count_nonzero(of_class) if every_class else 2)).all())
 
 
 # --- The predictions without recalibration ----------------------------------------------------------------------------
@@ -482,7 +485,7 @@ def loss_gain(first: Mapped, second: Mapped, score: Score, problem: RowsInFolds,
     """
     before, after = row_losses(first, score), row_losses(second, score)
     if not (np.isfinite(before).all() and np.isfinite(after).all()):
-        fewer = int(np.isinf(before).sum()) - int(np.isinf(after).sum())
+        fewer = np.count_nonzero(np.isinf(before)) - np.count_nonzero(np.isinf(after))
         value = math.copysign(math.inf, fewer) if fewer else math.nan
         return Gain(value, value, value, level, math.inf)
     differences = before - after
@@ -534,7 +537,7 @@ def score_to_compare_by(problem: RowsInFolds, score: Score) -> tuple[Score, str]
     Where the scores as they are have an infinite log loss, every method with a finite one has an infinite gain, and the
     others have none. The Brier score always ranks them.
     """
-    n_infinite = int(np.isinf(problem.baseline.log_loss).sum())
+    n_infinite = int(np.count_nonzero(np.isinf(problem.baseline.log_loss)))
     if score != "log_loss" or n_infinite == 0:
         return score, ""
     return "brier", (
@@ -547,7 +550,7 @@ def interval_of(losses: Float64s, problem: RowsInFolds, level: float) -> Interva
     """Return the mean loss with its confidence interval."""
     value, error, df = mean_of_rows(losses, problem.weights, problem.cluster)
     if not math.isfinite(value):
-        rows = int(np.isinf(losses).sum())
+        rows = int(np.count_nonzero(np.isinf(losses)))
         note = f"{in_rows(rows)} the observed outcome had predicted probability 0"
         return Interval(value, value, level, value, value, "mean", note)
     reach = _kernels.t_quantile(level, df) * error

@@ -158,7 +158,7 @@ def dealt(values: Float64s, labels: Ints) -> Ints:
     order = np.lexsort((values, labels))
     new_class = np.diff(labels[order], prepend=-1) != 0
     new_value = new_class | (np.diff(values[order], prepend=np.inf) != 0)
-    count = np.cumsum(new_value)
+    count = np.cumsum(new_value, dtype=np.intp)
     rank = count - np.maximum.accumulate(np.where(new_class, count, 0))
     folds = np.empty_like(order)
     folds[order] = rank % N_PENALTY_FOLDS

@@ -91,10 +91,10 @@ def rate_interval(scores: Any, y: Any, at: Any, *, input: Input = "probabilities
     for i, x in enumerate(distinct):
         end, start = np.searchsorted(score, x, side="right"), np.searchsorted(score, x, side="left")
         m = _tightest(score[:end][::-1], expected[:end][::-1], deviations)
-        events = int(happened[end - m : end].sum())
+        events = np.count_nonzero(happened[end - m : end])
         result[i, 0] = betaincinv(events, m - events + 1, 1 - side) if events else 0
         m = _tightest(score[start:], 1 - expected[start:], deviations)
-        others = m - int(happened[start : start + m].sum())
+        others = m - np.count_nonzero(happened[start : start + m])
         result[i, 1] = 1 - betaincinv(others, m - others + 1, 1 - side) if others else 1
     return np.asarray(np.sort(result, axis=1)[place])
 

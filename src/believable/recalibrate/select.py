@@ -560,7 +560,7 @@ def caveats(problem: RowsInFolds) -> tuple[str, ...]:
     labels, cluster = problem.labels, problem.cluster
     classes = np.unique(labels)
     rarest = min(
-        len(np.unique(cluster[labels == k])) if cluster is not None else int((labels == k).sum()) for k in classes
+        len(np.unique(cluster[labels == k])) if cluster is not None else np.count_nonzero(labels == k) for k in classes
     )
     if rarest < FEW_EVENTS:
         what = "row" if cluster is None else "cluster"
@@ -581,5 +581,5 @@ def _points_the_other_way(predictions: Predictions) -> bool:
     y = predictions.labels == 1
     w = np.ones(len(y)) if predictions.weights is None else predictions.weights
     auc = _kernels.auc(predictions.scores, w * y, w * ~y)
-    n1, n0 = int(y.sum()), int((~y).sum())
+    n1, n0 = np.count_nonzero(y), np.count_nonzero(~y)
     return auc < 0.5 - 3 * math.sqrt((n1 + n0 + 1) / (12 * n1 * n0))

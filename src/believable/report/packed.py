@@ -133,7 +133,9 @@ def _encode(cells: CellStats) -> bytes:
     spread = _float24(np.minimum(cells.w2 / cells.w**2, 1))
     rate = _float24(np.clip(cells.acc, 0, 1))
     place = (
-        np.clip(np.rint((cells.conf * N_PAGE_CELLS - (cells.key - 1)) * PLACES_IN_CELL), 1, PLACES_IN_CELL).astype(int)
+        np.clip(np.rint((cells.conf * N_PAGE_CELLS - (cells.key - 1)) * PLACES_IN_CELL), 1, PLACES_IN_CELL).astype(
+            np.int64
+        )
         - 1
     )
     previous = -1

@@ -181,7 +181,7 @@ def _merged(a: Counts, b: Counts) -> dict[str, Any]:
     place = np.searchsorted(a.key, b.key)
     new = np.append(a.key, -1)[place] != b.key
     key = np.insert(a.key, place[new], b.key[new])
-    of_b = place + np.cumsum(new) - new
+    of_b = place + np.cumsum(new, dtype=np.intp) - new
     of_a = np.delete(np.arange(len(key)), of_b[new])
 
     def both(mine: Array, others: Array) -> Array:
@@ -278,7 +278,7 @@ def _count_sparse(predictions: Predictions, view: View, per_stratum: int, assign
 
 
 def _code(stratum: Ints | None, index: Ints, per_stratum: int) -> Ints:
-    return index if stratum is None else stratum * per_stratum + index
+    return index if stratum is None else stratum.astype(np.int64) * per_stratum + index
 
 
 def from_moments(keys: Array | None, total: Float64s, positive: Float64s) -> dict[str, Any]:

@@ -99,4 +99,4 @@ def cells_of_sums(grids: tuple[Grid, ...]) -> tuple[Ints, ...]:
     bounds = [grid.lower_bounds() for grid in grids]
     owner = np.repeat(np.arange(len(grids)), [len(values) for values in bounds])
     owner = owner[np.argsort(np.concatenate(bounds), kind="stable")]
-    return tuple(np.concatenate([[0], np.cumsum(owner == k)]) for k in range(len(grids)))
+    return tuple(np.concatenate([[0], np.cumsum(owner == k, dtype=np.intp)]) for k in range(len(grids)))

@@ -391,5 +391,5 @@ def _by_level(predictions: Predictions, layout: Layout, name: str, levels: Array
         raise InputError(f"by[{name!r}] has shape {column.shape}, the predictions have {len(predictions)} rows")
     found, level_of = np.unique(column, return_inverse=True)
     order = np.argsort(level_of, kind="stable")
-    rows = np.split(order, np.cumsum(np.bincount(level_of, minlength=len(found)))[:-1])
+    rows = np.split(order, np.cumsum(np.bincount(level_of, minlength=len(found)), dtype=np.intp)[:-1])
     return {str(level): Summary.of(predictions.take(here), layout) for level, here in zip(found, rows, strict=True)}

@@ -173,7 +173,7 @@ def _means_by_grade(judged: Judged) -> str:
     parts = []
     for grade in np.unique(judged.grades):
         rows = judged.grades == grade
-        n = int(rows.sum())
+        n = np.count_nonzero(rows)
         parts.append(
             f"grade {grade}: {n:,} document{'' if n == 1 else 's'}, mean {float(judged.scores[rows].mean()):.4g}"
         )

@@ -75,7 +75,7 @@ class LevelRule:
         code = self.codes(column)
         order = np.argsort(code, kind="stable")
         counts = np.bincount(code, minlength=len(self.names) + 2)
-        rows = np.split(order, np.cumsum(counts)[:-1])
+        rows = np.split(order, np.cumsum(counts, dtype=np.intp)[:-1])
         found: dict[str, Summary] = {}
         for name, here in zip((*self.names, OTHER_LEVELS, MISSING_LEVEL), rows, strict=True):
             if len(here):

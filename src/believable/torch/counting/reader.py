@@ -175,5 +175,5 @@ def starts_of_bins(grids: tuple[Grid, ...], n_bins: int) -> tuple[int, ...]:
     """Return the first code of each bin of equal width, and the end: bins are made of whole cells."""
     place = next(i for i, grid in enumerate(grids) if grid.spacing == "uniform" and grid.n_cells % n_bins == 0)
     cell: Ints = cells_of_sums(grids)[place]
-    first_cells = np.arange(1, n_bins) * (grids[place].n_cells // n_bins) + 1
+    first_cells = np.arange(1, n_bins, dtype=np.int64) * (grids[place].n_cells // n_bins) + 1
     return (0, *np.searchsorted(cell, first_cells).tolist(), len(cell))

@@ -103,6 +103,11 @@ int is_within(const Py_ssize_t *range, Py_ssize_t n)
     return range[0] >= 0 && range[0] <= range[1] && range[1] <= n;
 }
 
+void *room_for(Py_ssize_t n, size_t bytes)
+{
+    return n < 0 || (size_t)n > (size_t)PY_SSIZE_T_MAX / bytes - 1 ? NULL : malloc(((size_t)n + 1) * bytes);
+}
+
 PyObject *unfit(const char *name)
 {
     if (!PyErr_Occurred())

@@ -5,10 +5,22 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Sums, logarithms and the search for bins rely on every operation being rounded to its own type, as IEEE 754 says. */
+#if FLT_EVAL_METHOD < 0 || FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2
+#error "The kernels need float and double arithmetic without extra digits: on 32-bit x86, add -msse2 -mfpmath=sse."
+#endif
+#if defined(__FAST_MATH__) || defined(_M_FP_FAST)
+#error "The kernels rely on NaN, infinity and the order of operations: compile them without -ffast-math or /fp:fast."
+#endif
+#if FLT_RADIX != 2 || DBL_MANT_DIG != 53 || FLT_MANT_DIG != 24
+#error "The kernels read the bits of IEEE 754 numbers, which this compiler does not use."
+#endif
 
 /* The type of an entry: 'f' and 'd' for float32 and float64; 'b', 'h', 'i', 'q' for integers of 1, 2, 4, 8 bytes, and
  * 'B', 'H', 'I', 'Q' for those without a sign (booleans are 'B'); 0 for an array that was left out. */
@@ -31,6 +43,9 @@ int take_numbers(PyObject *const *args, Py_ssize_t n_args, Py_ssize_t from, Py_s
 
 /* Whether a range, (start, stop), lies within n rows. */
 int is_within(const Py_ssize_t *range, Py_ssize_t n);
+
+/* Memory for n entries of this many bytes, as from malloc; NULL, too, if there cannot be as much. */
+void *room_for(Py_ssize_t n, size_t bytes);
 
 /* Returns NULL, and sets a ValueError unless an exception is set already. */
 PyObject *unfit(const char *name);
@@ -79,8 +94,9 @@ PyObject *unfit(const char *name);
 #endif
 
 /* Versions for newer processors beside the plain one, chosen when the module is loaded: which not every C library can,
- * and older compilers do not know these processors. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+ * and older compilers do not know these processors. It is too early for the runtime of a sanitizer. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 &&         \
+    !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define WIDER __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define WIDER

@@ -108,10 +108,10 @@ static PyObject *sum_by_code(PyObject *self, PyObject *const *args, Py_ssize_t n
     double *wide = NULL;
     PyObject *result = NULL;
     if (n_args != 6 || n >= INT32_MAX || a[1].size != n || a[2].size != n || (a[3].data != NULL && a[3].size != n) ||
-        a[4].size < n || a[5].size < n * 2 * moments || least < 0) {
+        a[4].size < n || a[5].size / (2 * moments) < n || least < 0) {
         unfit("sum_by_code");
-    } else if ((room = malloc((size_t)(2 * n + 1) * sizeof(Coded))) == NULL ||
-               (wide = malloc((size_t)(3 * n + 1) * sizeof(double))) == NULL) {
+    } else if ((room = room_for(n, 2 * sizeof(Coded))) == NULL ||
+               (wide = room_for(n, 3 * sizeof(double))) == NULL) {
         PyErr_NoMemory();
     } else {
         Py_ssize_t n_found;

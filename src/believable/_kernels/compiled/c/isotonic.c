@@ -228,7 +228,7 @@ static PyObject *pav_rows(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
     if (!take_numbers(args, n_args, 4, 2, range) || n < 1 || !is_within(range, a[2].size / n) ||
         a[3].size != a[2].size || (a[1].size != n && a[1].size != a[2].size)) {
         unfit("pav_rows");
-    } else if ((room = malloc((size_t)n * (sizeof(Block) + 4 * sizeof(double)))) == NULL) {
+    } else if ((room = room_for(n, sizeof(Block) + 4 * sizeof(double))) == NULL) {
         PyErr_NoMemory();
     } else {
         const double *const w = a[1].data, *const wy = a[2].data;

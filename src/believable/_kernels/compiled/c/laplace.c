@@ -228,7 +228,7 @@ static PyObject *fade_pairs(PyObject *self, PyObject *const *args, Py_ssize_t n_
         a[1].size != a[0].size || !is_within(range, rows)) {
         unfit("fade_pairs");
     } else if ((counts = malloc(ROOM_FOR_COUNTS)) == NULL ||
-               (room = malloc((size_t)n * 2 * (sizeof(Keyed) + sizeof(double)))) == NULL) {
+               (room = room_for(n, 2 * (sizeof(Keyed) + sizeof(double)))) == NULL) {
         PyErr_NoMemory();
     } else {
         const double *const x = a[0].data, *const values = a[1].data;

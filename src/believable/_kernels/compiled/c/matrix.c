@@ -287,8 +287,8 @@ static int narrow_piece(Job *job, Py_ssize_t start, Py_ssize_t n)
     }
 
 #define STRETCH 64 /* columns that are checked together */
-#define float_LEAST FLT_TRUE_MIN
-#define double_LEAST DBL_TRUE_MIN
+#define float_LEAST 1.40129846e-45f /* as FLT_TRUE_MIN, which not every <float.h> has */
+#define double_LEAST 4.9406564584124654e-324
 #define float_EPSILON FLT_EPSILON
 #define double_EPSILON DBL_EPSILON
 SUM_FIRST(sum_first_floats, float)

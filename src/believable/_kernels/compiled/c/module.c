@@ -56,7 +56,7 @@ static int fill(PyObject *module)
 }
 
 static PyModuleDef_Slot SLOTS[] = {
-    {Py_mod_exec, (void *)fill},
+    {Py_mod_exec, (void *)(uintptr_t)fill},
 #ifdef Py_mod_multiple_interpreters
     {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
 #endif

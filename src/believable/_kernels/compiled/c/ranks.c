@@ -15,6 +15,11 @@
             most = x[i] > most ? x[i] : most;                                                                          \
             nan |= x[i] != x[i];                                                                                       \
         }                                                                                                              \
+        if (x[0] - x[0] != 0) { /* infinite: some compilers start from the largest finite number */                    \
+            least = most = x[0];                                                                                       \
+            for (Py_ssize_t i = 1; i < n; i++)                                                                         \
+                least = x[i] < least ? x[i] : least, most = x[i] > most ? x[i] : most;                                 \
+        }                                                                                                              \
         *low = nan ? Py_NAN : (double)least;                                                                           \
         *high = nan ? Py_NAN : (double)most;                                                                           \
     }

@@ -45,7 +45,7 @@ int labels_as_columns(const Array *labels, Py_ssize_t start, Py_ssize_t n, Py_ss
 
 /* Rows of few columns are turned, so that a lane is a row: TURNED at a time, since what was just written bit by bit
  * cannot be read as a vector before it has reached the cache. */
-#define LOOK(NAME, SCORE)                                                                                              \
+#define LOOK(NAME, SCORE, LARGEST)                                                                                     \
     INLINE void NAME##_beside(const SCORE *x, Py_ssize_t n, Py_ssize_t width, SCORE *top, int32_t *column, SCORE *low, \
                               double *sum)                                                                             \
     {                                                                                                                  \
@@ -64,7 +64,7 @@ int labels_as_columns(const Array *labels, Py_ssize_t start, Py_ssize_t n, Py_ss
                 for (int j = 0; j < BESIDE; j++) {                                                                     \
                     const SCORE p = turned[k * TURNED + i + j];                                                        \
                     const int32_t better = p > high[j] ? k : 0;                                                        \
-                    at[j] = better > at[j] ? better : at[j]; /* without a branch, which would wait */            \
+                    at[j] = better > at[j] ? better : at[j]; /* without a branch, which would wait */                  \
                     high[j] = p > high[j] ? p : high[j];                                                               \
                     least[j] = p < least[j] ? p : least[j];                                                            \
                     total[j] += p;                                                                                     \
@@ -82,6 +82,11 @@ int labels_as_columns(const Array *labels, Py_ssize_t start, Py_ssize_t n, Py_ss
             high = p > high ? p : high;                                                                                \
             least = p < least ? p : least;                                                                             \
             total += p;                                                                                                \
+        }                                                                                                              \
+        if (high == -LARGEST || least == LARGEST) { /* where some compilers start, though it is not infinite */        \
+            high = least = x[0];                                                                                       \
+            for (Py_ssize_t k = 1; k < width; k++)                                                                     \
+                high = x[k] > high ? x[k] : high, least = x[k] < least ? x[k] : least;                                 \
         }                                                                                                              \
         Py_ssize_t k = 0;                                                                                              \
         for (int found = 0; k + STRETCH <= width; k += STRETCH) {                                                      \
@@ -106,8 +111,8 @@ int labels_as_columns(const Array *labels, Py_ssize_t start, Py_ssize_t n, Py_ss
                 NAME##_beside(x + i * width, n - i, width, top + i, column + i, low + i, sum + i);                     \
     }
 
-LOOK(look_at_floats, float)
-LOOK(look_at_doubles, double)
+LOOK(look_at_floats, float, FLT_MAX)
+LOOK(look_at_doubles, double, DBL_MAX)
 
 #define SUM_ROWS(NAME, SCORE)                                                                                          \
     WIDER void NAME(const SCORE *x, Py_ssize_t n, Py_ssize_t width, double *sum)                                       \

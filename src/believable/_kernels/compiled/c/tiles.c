@@ -273,7 +273,7 @@ static PyObject *skce_blocks(PyObject *self, PyObject *const *args, Py_ssize_t n
         a[0].size % width != 0 || n_blocks > n / size || !is_within(at + 3, n_blocks)) {
         unfit("skce_blocks");
     } else if (n_blocks > 0 && ((room = malloc(sizeof *room)) == NULL ||
-                                (sums = malloc((size_t)(size * (width + 1)) * sizeof(double))) == NULL)) {
+                                (sums = room_for(size, ((size_t)width + 1) * sizeof(double))) == NULL)) {
         PyErr_NoMemory();
     } else {
         const Pairs pairs = {a[0].data, a[1].data, width, at[0] == TV ? TV : GAUSSIAN, 0, scale};
