@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from believable import _check
-from believable._types import Float64s, Notion, Strategy
+from believable._types import Bins, Float64s, Notion, Strategy
 from believable.curves import ReliabilityTable
 from believable.curves.band import BANDS, Band
 from believable.curves.binned import table_of
@@ -229,7 +229,7 @@ def _bins(value: Reliability) -> str:
 def plot_reliability_diagram(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     save_path: str | os.PathLike[str] | None = None,
     show_histogram: bool = True,
