@@ -74,9 +74,7 @@ def test_decisions_are_logits_only_if_that_is_asked_for():
         same = ReliabilityDisplay.from_estimator(FITTED, X[TEST], Y[TEST], pos_label=pos_label)
         assert decided.reliability.ece == pytest.approx(same.reliability.ece, rel=1e-9)
     machine = LinearSVC().fit(X[TRAIN], Y[TRAIN])
-    with pytest.raises(
-        InputError, match=r"LinearSVC has no predict_proba.*Recalibrated\(estimator, 'platt'\), or pass"
-    ):
+    with pytest.raises(InputError, match=r"LinearSVC has no predict_proba.*Recalibrated\(estimator, PlattScaling"):
         ReliabilityDisplay.from_estimator(machine, X[TEST], Y[TEST])
     display = ReliabilityDisplay.from_estimator(machine, X[TEST], Y[TEST], response_method="decision_function")
     p = 1 / (1 + np.exp(-machine.decision_function(X[TEST])))
