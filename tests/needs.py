@@ -58,7 +58,7 @@ def need(word: str) -> Any:
     message = f"{NEEDS[word][found.index(None)]} is not installed"
     if word in REQUIRED:
         pytest.fail(f"{message}, but BELIEVABLE_REQUIRE names {word}")
-    pytest.skip(message)
+    pytest.skip(message, allow_module_level=True)
 
 
 def _package(name: str) -> Any:

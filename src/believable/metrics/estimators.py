@@ -67,7 +67,8 @@ def _response(estimator: Any, X: Any, method: ResponseMethod) -> Array:
         if named == "predict_proba" and hasattr(estimator, "decision_function"):
             instead = (
                 "; its decision_function gives scores of any size: recalibrate it, for example with "
-                "Recalibrated(estimator, PlattScaling(input='scores')), or pass response_method='decision_function' to read these as logits"
+                "Recalibrated(estimator, PlattScaling(input='scores')), or pass response_method='decision_function' to "
+                "read these as logits"
             )
         raise InputError(f"{what} has no {named}: calibration needs probabilities{instead}")
     response = getattr(estimator, named)(X)
