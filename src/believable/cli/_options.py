@@ -164,9 +164,10 @@ SHARED: dict[str, Callable[[Any], Any]] = {
     "bins": click.option(
         "--bins",
         type=BinsRange(),
+        metavar="N|cube_root",
         default=10,
         show_default=True,
-        help="Number of bins; cube_root: the cube root of the number of rows, rounded up.",
+        help="Number of bins; cube_root is that of the number of rows, rounded up.",
     ),
     "strategy": click.option(
         "--strategy",
