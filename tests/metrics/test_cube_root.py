@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars
 import pytest
 from click.testing import CliRunner
 
@@ -137,3 +138,14 @@ def test_other_norms_are_refused_by_name():
     """The error lists the names."""
     with pytest.raises(InputError, match="or 'l1', 'l2' or 'max', got 'l3'"):
         believable.expected_calibration_error(SCORES, LABELS, norm="l3")
+
+
+def test_one_pass_over_a_file_takes_it_where_cells_allow(tmp_path):
+    """Bins of equal weight are made after counting; bins of equal width must divide the cells, which is said at once."""
+    path, cells = tmp_path / "rows.parquet", tmp_path / "rows.cells"
+    polars.DataFrame({"score": SCORES, "label": LABELS}).write_parquet(path)
+    asked = ["audit", str(path), "--save-summary", str(cells), "--bins", "cube_root", "--no-fix"]
+    assert "--bins cube_root: rows are counted in 50,400 cells" in CliRunner().invoke(main, asked).output
+    assert "(9 quantile bins)" in CliRunner().invoke(main, [*asked, "--strategy", "quantile"]).output
+    again = CliRunner().invoke(main, ["audit", str(cells), "--bins", "cube_root", "--no-fix"])
+    assert "(9 uniform bins)" in again.output
