@@ -41,6 +41,10 @@ NEEDS = {  # a package or program, and what it is no use without
     "tensorboard": ["tensorboard"],  # netcal.scaling imports it
     "pyro": ["pyro"],  # and this
     "h5py": ["h5py"],
+    "catboost": ["catboost"],
+    "lightgbm": ["lightgbm"],
+    "onnx": ["onnx", "onnxruntime", "skl2onnx"],
+    "xgboost": ["xgboost"],
     "sphinx": ["sphinx", "myst_parser", "furo", "sphinx_design", "sphinx_copybutton", "latex2mathml"],
 }
 PROGRAMS = ("java", "node", "chromium", "c++")
@@ -54,7 +58,7 @@ def need(word: str) -> Any:
     message = f"{NEEDS[word][found.index(None)]} is not installed"
     if word in REQUIRED:
         pytest.fail(f"{message}, but BELIEVABLE_REQUIRE names {word}")
-    pytest.skip(message)
+    pytest.skip(message, allow_module_level=True)
 
 
 def _package(name: str) -> Any:

@@ -115,7 +115,7 @@ CHOICES = {
     "n_bins fraction": ({"n_bins": 10.0}, "n_bins must be an integer"),
     "n_bins bool": ({"n_bins": True}, "n_bins must be an integer"),
     "norm below one": ({"norm": 0.5}, "norm must be a number from 1 to inf, got 0.5"),
-    "norm word": ({"norm": "l2"}, "norm must be a number of at least 1 or 'max', got 'l2'"),
+    "norm word": ({"norm": "l3"}, "norm must be a number of at least 1, or 'l1', 'l2' or 'max', got 'l3'"),
     "threshold": ({"threshold": 2}, "threshold must be a number from 0 to 1, got 2"),
     "r without rank": ({"r": 2}, "r is for the notions"),
     "edges": ({"edges": [0, 0.5, 0.4, 1]}, "edges must increase"),

@@ -47,6 +47,7 @@ from believable.inference import safe_hosmer_lemeshow as safe_hosmer_lemeshow
 from believable.inference import spiegelhalter as spiegelhalter
 from believable.inference import subgroups as subgroups
 from believable.metrics import *  # noqa: F403 - the table of metrics makes them public
+from believable.plots import ReliabilityDisplay as ReliabilityDisplay
 from believable.plots import plot_calibration_over_time as plot_calibration_over_time
 from believable.plots import plot_cascade as plot_cascade
 from believable.plots import plot_classwise_reliability as plot_classwise_reliability

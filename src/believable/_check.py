@@ -104,6 +104,11 @@ MAX_COUNTS = {
     "n_resamples": 1_000_000,
     "samples": 1_000_000,
 }
+CUBE_ROOT = "cube_root"  # a number of bins that depends on the number of rows
+NO_CUBE_ROOT_HERE = (
+    "{n_bins=} depends on the number of rows, but here the bins must not: pass a number (the rule gives 10 "
+    "for 1,000 rows, 22 for 10,000)"
+)
 LARGEST_COUNT = 2**53  # larger integers are no longer exact in double precision
 
 
@@ -143,6 +148,8 @@ def positive_integer(value: Any, name: str, low: int = 1, high: int | None = Non
         span = f"from {low} to {high}" if high is not None else f"at least {low}"
         span = f"at most {most:,}" if high is None and is_integer and value > most else span
         refuse_array(value, name)
+        if name == "n_bins" and isinstance(value, str) and value == CUBE_ROOT:
+            raise InputError(NO_CUBE_ROOT_HERE, argument=name, n_bins=value)
         raise InputError("{argument} must be an integer {span}, got {got!r}", argument=name, span=span, got=value)
     return int(value)
 

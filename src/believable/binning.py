@@ -279,6 +279,16 @@ def _name(dtype: Any) -> str:
     return str(np.dtype(dtype).name)
 
 
+def cube_root_bins(n_rows: int) -> int:
+    """Return the smallest number of bins whose cube is at least the number of rows: what "cube_root" stands for."""
+    n_bins: int = max(round(n_rows ** (1 / 3)), 1)
+    while n_bins**3 < n_rows:
+        n_bins += 1
+    while (n_bins - 1) ** 3 >= n_rows and n_bins > 1:
+        n_bins -= 1
+    return n_bins
+
+
 def _division(n_bins: int) -> Floats:
     """Return k/M for k = 0..M by division, not by linspace or a running sum, which round differently."""
     return np.asarray(np.arange(n_bins + 1) / n_bins)

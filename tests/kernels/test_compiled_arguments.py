@@ -1,10 +1,13 @@
 """What compiled functions are called with is checked before it is read."""
 
+import ctypes
+
 import numpy as np
 import pytest
 
 from believable._kernels import twins
 from believable._kernels.twins import backend
+from believable.metrics import evaluate
 
 pytestmark = pytest.mark.skipif(backend == "numpy", reason="the compiled kernels were not built")
 N = 40
@@ -110,3 +113,16 @@ def test_entries_may_lie_across_words():
     assert twins.c.extremes(across, 0, N) == twins.c.extremes(SCORES, 0, N)
     with pytest.raises(ValueError, match="not aligned"):
         twins.c.sigmoids(SCORES, across)
+
+
+@pytest.mark.parametrize("kind", ["c_float", "c_double", "c_int", "c_long", "c_int8", "c_bool"])
+def test_arrays_of_ctypes(kind):
+    """ctypes names the byte order of its arrays, which is that of the machine; LightGBM's labels are such arrays."""
+    given = np.ctypeslib.as_array((getattr(ctypes, kind) * 4)(0, 1, 0, 1))
+    scores = np.array([0.1, 0.8, 0.3, 0.7])
+    assert evaluate(scores, given) == evaluate(scores, [0, 1, 0, 1])
+    if kind in ("c_float", "c_double"):
+        assert evaluate(given / 2 + 0.25, [0, 1, 1, 0]) == evaluate([0.25, 0.75] * 2, [0, 1, 1, 0])
+        foreign = np.ctypeslib.as_array((getattr(ctypes, kind) * 4)(*scores))
+        plain = np.array(foreign.tolist(), foreign.dtype)
+        assert evaluate(foreign, [0, 1, 0, 1]) == evaluate(plain, [0, 1, 0, 1])

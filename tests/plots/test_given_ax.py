@@ -13,6 +13,7 @@ from tests.plots.data import P, Y
 SITE = np.repeat(["north", "south"], 200)
 PICTURES = {
     "corp": lambda ax: believable.plot_corp_diagram(P, Y, ax=ax, n_resamples=20),
+    "display": lambda ax: believable.ReliabilityDisplay.from_predictions(Y, P, ax=ax).figure_,
     "smoothed": lambda ax: believable.plot_smoothed_calibration(P, Y, ax=ax),
     "miscalibration": lambda ax: believable.plot_miscalibration(P, Y, ax=ax),
     "cumulative": lambda ax: believable.plot_cumulative_differences(P, Y, ax=ax),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from believable._check import generator, refuse_array, renamed
-from believable._types import Float64s, Notion, Strategy
+from believable._types import Bins, Float64s, Notion, Strategy
 from believable.auditing.evidence import (
     N_QUANTILE_RANGES,
     Average,
@@ -56,7 +56,7 @@ CHANCE_OF_WRONG_RANGE = 0.05  # the probability of naming any range whose scores
 def verdict(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
@@ -99,7 +99,10 @@ def verdict(
     """
     refuse_array(n_bins, "n_bins")
     source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, pairs=pairs)
-    return judge(source, AuditSettings(n_bins, strategy, notion, pooled, source.are_pairs, level, random_state))
+    return judge(
+        source,
+        AuditSettings(source.number_of_bins(n_bins), strategy, notion, pooled, source.are_pairs, level, random_state),
+    )
 
 
 def judge(source: AuditSource, settings: AuditSettings) -> Verdict:

@@ -11,7 +11,7 @@ import numpy as np
 
 from believable import _check
 from believable._check import generator, renamed
-from believable._types import Notion, Strategy
+from believable._types import Bins, Notion, Strategy
 from believable.auditing.advice import AuditFacts, advice, caveats
 from believable.auditing.fix import Remedy, remedy
 from believable.auditing.judgement import effective_rows_of_bins, judge, with_findings
@@ -46,7 +46,7 @@ NOTIONS_POOLED_IN_HEADLINE = ("classwise", "top_label")  # because they have one
 def audit(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
@@ -129,7 +129,7 @@ def audit(
         raise InputError(
             "this is a mapping of {n} models: use audit_models", argument="predictions", n=len(predictions)
         )
-    n_bins = _check.positive_integer(n_bins, "n_bins")
+    _check.refuse_array(n_bins, "n_bins")
     after = ""
     if isinstance(predictions, Loaded):
         refuse_extras("Loaded", actuals=actuals, sample_weight=sample_weight)
@@ -140,6 +140,7 @@ def audit(
         dropped, notes = {**loaded.dropped, **(dropped or {})}, (*loaded.notes, *notes)
         after = loaded.scaled
     source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, by=by, pairs=pairs).remembering()
+    n_bins = source.number_of_bins(n_bins)
     _check.flag(fix, "fix")
     _check.flag(progress, "progress", or_none=True)
     compared = None if compare_with is None else source.beside(compare_with, actuals, sample_weight)

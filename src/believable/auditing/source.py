@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, final, get_args
 import numpy as np
 
 from believable import _check
-from believable._types import Array, Ints, Kind, Notion
+from believable._types import Array, Bins, Ints, Kind, Notion
 from believable.auditing.drawn_rows import drawn_rows
 from believable.auditing.heaping import Heaping, heaping, heaping_of_cells, holds_one_score
 from believable.errors import InputError
@@ -24,7 +24,7 @@ from believable.predictions import Predictions, as_predictions
 from believable.predictions.view import View
 from believable.report.packed import N_PAGE_CELLS
 from believable.stats import CellStats, ScoreSums, Summary
-from believable.stats.source import refuse_extras
+from believable.stats.source import number_of_bins, refuse_extras
 
 SUMMARIES_CANNOT_BE_COMPARED = (
     "compare_with compares two models row by row, but a summary has no rows: audit each model by itself, or compare "
@@ -153,6 +153,10 @@ class AuditSource(ABC):
     @abstractmethod
     def beside(self, other: Any, actuals: Any, sample_weight: Any) -> tuple[Predictions, Predictions]:
         """Return these predictions, and others for the same rows, checked."""
+
+    def number_of_bins(self, n_bins: Bins) -> int:
+        """Return the number of bins, checked, for these rows."""
+        return _check.positive_integer(number_of_bins(self.data, n_bins), "n_bins")
 
     @property
     def kind(self) -> Kind:

@@ -161,7 +161,8 @@ def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
             raise InputError(f"only Parquet files are read {together}in one pass, but {file} is not one{advice}")
     if asked.get("checkpoint_every") is not None and asked.get("checkpoint") is None:
         raise InputError("--checkpoint-every needs --checkpoint, which names the file")
-    if asked["strategy"] == "uniform" and N_CELLS % asked["bins"]:  # before the pass, which may take hours
+    bins_fit = asked["bins"] != "cube_root" and N_CELLS % asked["bins"] == 0
+    if asked["strategy"] == "uniform" and not bins_fit:  # before the pass, which may take hours
         raise InputError(
             f"--bins {asked['bins']}: rows are counted in {N_CELLS:,} cells, which are then combined into bins, so the "
             "number of bins must divide it: choose 10, 12, 15, 16, 18 or 20, or use --strategy quantile"

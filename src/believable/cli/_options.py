@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 
 import click
 
+from believable._types import Bins
 from believable.cli._common import note
 from believable.errors import InputError
 
@@ -80,6 +81,23 @@ class FormatChoice(click.Choice[str]):
         return FORMAT_NAMES
 
 
+class BinsRange(click.IntRange):
+    """A number of bins, or "cube_root"."""
+
+    def __init__(self) -> None:
+        super().__init__(1, MAX_BINS_ASKED)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, or the word as it is."""
+        if value == "cube_root":
+            return value
+        try:
+            int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a whole number nor cube_root.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 # --- shared options: the columns of a file, and how to measure --------------------------------------------------------
 
 
@@ -144,7 +162,12 @@ SHARED: dict[str, Callable[[Any], Any]] = {
         help="Leave out documents without a judgement, or count them as not relevant.  [default: drop]",
     ),
     "bins": click.option(
-        "--bins", type=click.IntRange(1, MAX_BINS_ASKED), default=10, show_default=True, help="Number of bins."
+        "--bins",
+        type=BinsRange(),
+        metavar="N|cube_root",
+        default=10,
+        show_default=True,
+        help="Number of bins; cube_root is that of the number of rows, rounded up.",
     ),
     "strategy": click.option(
         "--strategy",
@@ -177,7 +200,7 @@ def shared_options(*names: str) -> Callable[[Command], Command]:
 class Measuring:
     """The values of --bins, --strategy, --level and --seed."""
 
-    bins: int
+    bins: Bins
     strategy: Any
     level: float
     seed: int

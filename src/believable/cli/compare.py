@@ -54,6 +54,7 @@ def compare(
     from believable.inference.clusters import cluster_of_rows
     from believable.readers.same_rows import refuse_other_ids, refuse_other_rows
     from believable.report.text import Section, versus_rows
+    from believable.stats.source import number_of_bins
 
     metrics = [find(name, f"--metric {name}").name for name in metric] or None
     how = Measuring.taken_from(asked)
@@ -74,7 +75,7 @@ def compare(
     for name, loaded in ((name_a, first), (name_b, second)):
         say(console, f"{name}: {len(loaded.predictions):,} rows; used {loaded.taken}")
     console.print()
-    bins = f"{how.bins} {how.strategy} bins for binned metrics"
+    bins = f"{number_of_bins(first.predictions, how.bins)} {how.strategy} bins for binned metrics"
     title = f"{name_a} minus {name_b} ({100 * how.level:.4g} % intervals; {bins})"
     show_section(console, Section(title, versus_rows(found, name_a, name_b)))
     console.print()

@@ -14,6 +14,7 @@ from believable.cli._show import show_section, show_verdict, working
 from believable.errors import InputError
 
 if TYPE_CHECKING:
+    from believable._types import Bins
     from believable.predictions import Predictions
 
 HEADING_OF_DEMO = "Is a handwritten digit odd? Two models, held-out predictions for 1,797 digits."
@@ -30,7 +31,7 @@ HEADING_OF_DEMO = "Is a handwritten digit odd? Two models, held-out predictions 
 )
 @shared_options("bins")
 @sentences
-def demo(output: Path, bins: int) -> None:
+def demo(output: Path, bins: Bins) -> None:
     """Judge two real models, with a picture and a report. Needs no arguments and no network."""
     from rich.text import Text
 
@@ -65,7 +66,7 @@ def demo(output: Path, bins: int) -> None:
     say(console, f"Report on {bayes}, compared with {logistic}, written to {page}")
 
 
-def _draw(path: Path, models: dict[str, Predictions], bins: int) -> None:
+def _draw(path: Path, models: dict[str, Predictions], bins: Bins) -> None:
     from believable.plots import plot_reliability_diagram
     from believable.plots.style import new_figure, save
     from believable.readers import write_beside

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from believable import _check, _kernels
-from believable._types import Float64s, Int64s, Notion, Strategy
+from believable._types import Bins, Float64s, Int64s, Notion, Strategy
 from believable.curves.band import BANDS, Band
 from believable.curves.curve import Curve
 from believable.errors import InputError, MissingDependencyError
@@ -209,7 +209,7 @@ def binned_curve(stats: BinStats, level: float = 0.95) -> Curve:
 def reliability_table(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
@@ -256,7 +256,7 @@ def reliability_table(
 def calibration_curve(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,

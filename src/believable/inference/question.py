@@ -18,7 +18,7 @@ from believable.predictions import Predictions, View, as_predictions
 from believable.stats import BinStats, CellStats, ScoreSums, Summary
 from believable.stats.points import PointStats
 from believable.stats.readable import Readable
-from believable.stats.source import not_empty, rows_in
+from believable.stats.source import not_empty, number_of_bins, rows_in
 
 BIN_BY_FOLLOWS_ROWS = (
     "{argument} cannot be used here, because rows are drawn again and the column would no longer match them: use the "
@@ -179,6 +179,8 @@ def ask(
             raise UndefinedError(f"{row.name} {how}: pass the predictions")
     else:
         source = as_predictions(predictions, actuals, sample_weight)
+    if row is not None and "n_bins" in choices:  # replicates have the bins of all rows
+        choices["n_bins"] = number_of_bins(source, choices["n_bins"])
     if row is None:
         weighted = () if source.weights is None else ("sample_weight",)
         _check.takes(function, "metric", "scores, labels", [*weighted, *choices])

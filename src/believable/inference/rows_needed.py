@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from believable import _check
-from believable._types import Float64s, Strategy
+from believable._types import Bins, Float64s, Strategy
+from believable.binning import cube_root_bins
 from believable.errors import InputError
 from believable.inference.cells import BinCells
 from believable.inference.inversion import SHARES_OF_TAILS
@@ -85,7 +86,7 @@ class ExpectedPrecision:
 def expected_precision(
     n: int,
     *,
-    n_bins: int = 10,
+    n_bins: Bins = 10,
     strategy: Strategy = "uniform",
     base_rate: float | None = None,
     auc: float | None = None,
@@ -163,6 +164,7 @@ def expected_precision(
     (0.03, 0.051)
     """
     n = _check.positive_integer(n, "n", 1, MAX_PLANNED_ROWS)
+    n_bins = cube_root_bins(n) if n_bins == _check.CUBE_ROOT else n_bins
     return _population(n_bins, strategy, base_rate, auc, scores).at(n)
 
 
@@ -280,7 +282,7 @@ class _Population:
 
 
 def _population(
-    n_bins: int, strategy: Strategy, base_rate: float | None, auc: float | None, scores: Any
+    n_bins: Bins, strategy: Strategy, base_rate: float | None, auc: float | None, scores: Any
 ) -> _Population:
     n_bins = _check.positive_integer(n_bins, "n_bins", 1)
     _check.choice(strategy, ("uniform", "quantile"), "strategy")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from believable._check import refuse_array
-from believable._types import Norm, Notion
+from believable._types import Bins, Norm, Notion
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
 from believable.stats import BinStats
@@ -14,7 +14,7 @@ from believable.stats.source import TEN, BinsAsked, Source, count_asked, source_
 
 def quantile_bins_of_classes(
     source: Source,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     *,
     notion: Notion | None = None,
     threshold: float | None = None,
@@ -56,7 +56,7 @@ def quantile_bins_of_classes(
 def adaptive_calibration_error(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     *,
     notion: Notion | None = None,
     norm: Norm = 1,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from believable._check import refuse_array
-from believable._types import Notion, Strategy
+from believable._types import Bins, Notion, Strategy
 from believable.metrics.table import metric
 from believable.stats import BinStats
 from believable.stats.source import TEN, UNIFORM, BinsAsked, as_number, count_asked, count_bins, not_empty, source_of
@@ -36,7 +36,7 @@ def _mean_gap(stats: BinStats) -> float:
 def average_calibration_error(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,

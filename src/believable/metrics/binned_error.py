@@ -9,11 +9,13 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from believable import _check
-from believable._types import Array, Convention, Float64s, Floats, Norm, Notion, Strategy
+from believable._types import Array, Bins, Convention, Float64s, Floats, Norm, Notion, Strategy
 from believable.binning import Edges
 from believable.errors import InputError, UndefinedError
 from believable.stats import BinStats
-from believable.stats.source import TEN, UNIFORM, Source, as_number, not_empty, rows_in
+from believable.stats.source import TEN, UNIFORM, Source, as_number, not_empty, number_of_bins, rows_in
+
+NORM_NAMES: dict[str, float | None] = {"l1": 1.0, "l2": 2.0, "max": None}
 
 
 def binned_error(stats: BinStats, norm: Norm = 1) -> float:
@@ -39,10 +41,12 @@ def power_mean(w: Float64s, wp: Float64s, wy: Float64s, norm: Norm) -> Array:
 
 def check_norm(norm: Any) -> float | None:
     """Return the norm, checked to be a number of at least 1; None for "max"."""
-    if isinstance(norm, str) and norm == "max":
-        return None
+    if isinstance(norm, str) and norm in NORM_NAMES:
+        return NORM_NAMES[norm]
     if not isinstance(norm, (int, float, np.integer, np.floating)):
-        raise InputError("{argument} must be a number of at least 1 or 'max', got {got!r}", argument="norm", got=norm)
+        raise InputError(
+            "{argument} must be a number of at least 1, or 'l1', 'l2' or 'max', got {got!r}", argument="norm", got=norm
+        )
     return _check.number(norm, "norm", 1)
 
 
@@ -87,7 +91,7 @@ class ConventionalBins:
         cls,
         source: Source,
         convention: Convention,
-        n_bins: int,
+        n_bins: Bins,
         strategy: Strategy,
         notion: Notion | None,
         refused: Mapping[str, Any],
@@ -95,7 +99,6 @@ class ConventionalBins:
         """Assign the pairs; `refused` holds options that no other library has."""
         _check.choice(convention, get_args(Convention), "convention")
         _check.choice(strategy, get_args(Strategy), "strategy")
-        n_bins = _check.positive_integer(n_bins, "n_bins")
         rows = rows_in(source)
         if rows is None:
             raise UndefinedError(
@@ -103,6 +106,7 @@ class ConventionalBins:
                 convention=convention,
                 argument="convention",
             )
+        n_bins = _check.positive_integer(number_of_bins(rows, n_bins), "n_bins")
         for name, value in refused.items():
             if value is not None:
                 raise InputError(
@@ -163,7 +167,7 @@ class ConventionalBins:
 def conventional_error(
     source: Source,
     convention: Convention,
-    n_bins: int,
+    n_bins: Bins,
     strategy: Strategy,
     norm: Norm,
     notion: Notion | None,

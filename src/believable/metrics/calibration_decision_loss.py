@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from believable._types import Array, Float64s, Notion, Strategy
+from believable._types import Array, Bins, Float64s, Notion, Strategy
 from believable.metrics.table import metric
 from believable.stats import BinStats
 from believable.stats.source import TEN, UNIFORM, BinsAsked, as_number, count_asked, count_bins, not_empty, source_of
@@ -69,7 +69,7 @@ def regrets(share: Float64s, conf: Float64s, acc: Float64s) -> Float64s:
 def calibration_decision_loss(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,

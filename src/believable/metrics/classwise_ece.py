@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from believable._types import Norm, Strategy
+from believable._types import Bins, Norm, Strategy
 from believable.metrics.binned_error import binned_error
 from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, not_empty, source_of
 
@@ -14,7 +14,7 @@ from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, not_em
 def classwise_ece(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     *,
     norm: Norm = 1,

@@ -9,8 +9,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from believable import _check
-from believable._types import Float64s, Notion, Strategy
+from believable._types import Bins, Float64s, Norm, Notion, Strategy
 from believable.errors import InputError, UndefinedError
+from believable.metrics.binned_error import check_norm
 from believable.metrics.table import metric
 from believable.stats import BinStats
 from believable.stats.source import QUANTILE, TEN, BinsAsked, Source, as_number, count_asked, not_empty, source_of
@@ -55,7 +56,7 @@ class DebiasedError:
 
 def _bins_with_squares(
     source: Source,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = QUANTILE,
     *,
     notion: Notion | None = None,
@@ -68,18 +69,19 @@ def _bins_with_squares(
     return not_empty(count_asked(source, asked, squares=True))
 
 
-def _less_noise(stats: BinStats, variance: Variance = "residual", norm: float = 2) -> DebiasedError:
+def _less_noise(stats: BinStats, variance: Variance = "residual", norm: Norm = 2) -> DebiasedError:
+    power = check_norm(norm)
     n = stats.effective_n
     enough = n >= TWO_BUT_FOR_ROUNDING
     mean_square = (stats.wpp - 2 * stats.wpy + stats.wy) / stats.w
     spread = mean_square - stats.gap**2 if variance == "residual" else stats.acc * (1 - stats.acc)
     noise = np.maximum(spread, 0) / np.where(enough, n - 1, 1)
     share = stats.w / stats.w.sum(axis=-1, keepdims=True)
-    less = stats.gap**2 - noise if norm == 2 else 2 * np.abs(stats.gap) - _mean_size(stats.gap, noise)
+    less = stats.gap**2 - noise if power == 2 else 2 * np.abs(stats.gap) - _mean_size(stats.gap, noise)
     signed = np.sum(share * np.where(enough, less, 0), axis=-1)
     positive = np.maximum(signed, 0.0)
-    value = as_number(np.sqrt(positive) if norm == 2 else positive)
-    return DebiasedError(as_number(signed), value, n.shape[-1], int(np.count_nonzero(~enough)), int(norm))
+    value = as_number(np.sqrt(positive) if power == 2 else positive)
+    return DebiasedError(as_number(signed), value, n.shape[-1], int(np.count_nonzero(~enough)), 1 if power == 1 else 2)
 
 
 def _mean_size(gap: Float64s, variance: Float64s) -> Float64s:
@@ -111,7 +113,7 @@ def _mean_size(gap: Float64s, variance: Float64s) -> Float64s:
 def debiased_calibration_error(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = QUANTILE,
     *,
     notion: Notion | None = None,
@@ -119,7 +121,7 @@ def debiased_calibration_error(
     threshold: float | None = None,
     pooled: bool = False,
     variance: Variance = "residual",
-    norm: float = 2,
+    norm: Norm = 2,
     sample_weight: Any = None,
     edges: Any = None,
 ) -> DebiasedError:
@@ -145,7 +147,7 @@ def debiased_calibration_error(
     variance : {"residual", "label"}
         "label" uses acc (1 - acc) / (n_c - 1) in place of v_c / n_c, as Kumar et al. do; this is exact only if the
         scores within each bin are equal.
-    norm : {2, 1}
+    norm : {2, 1, "l2", "l1"}
         Whether gaps are squared or absolute. No other power has an unbiased estimate or an established correction, nor
         has the largest gap, so other norms raise an error; use `sweep_calibration_error`, which takes any norm, or the
         interval of `expected_calibration_error(..., norm=...)`, which allows for the bias.
@@ -168,7 +170,7 @@ def debiased_calibration_error(
     0.4657
     """
     _check.choice(variance, get_args(Variance), "variance")
-    if isinstance(norm, bool) or not np.isscalar(norm) or norm not in (1, 2):
+    if isinstance(norm, bool) or not np.isscalar(norm) or norm not in (1, 2, "l1", "l2"):
         raise InputError(
             "{argument} must be 1 or 2, got {got!r}: no other norm has an established correction; use "
             "sweep_calibration_error, or the interval of expected_calibration_error, for any norm",
@@ -177,4 +179,5 @@ def debiased_calibration_error(
         )
     source = source_of(predictions, actuals, sample_weight)
     choices: dict[str, Any] = {"notion": notion, "r": r, "threshold": threshold, "pooled": pooled, "edges": edges}
-    return _less_noise(_bins_with_squares(source, n_bins, strategy, **choices), variance, norm)
+    power: Any = norm
+    return _less_noise(_bins_with_squares(source, n_bins, strategy, **choices), variance, power)

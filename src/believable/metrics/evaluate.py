@@ -9,13 +9,13 @@ from typing import Any
 
 from believable import _check
 from believable._check import THREE_ARRAYS
-from believable._types import Needs, Notion
+from believable._types import Bins, Needs, Notion
 from believable.errors import ClippedWarning, InputError, UndefinedError
 from believable.metrics.table import METRICS, Metric, find_metric
 from believable.predictions import as_predictions
 from believable.stats import Summary
 from believable.stats.readable import Readable
-from believable.stats.source import refuse_extras, rows_in
+from believable.stats.source import number_of_bins, refuse_extras, rows_in
 
 _READ_FROM: dict[Needs, str] = {
     "sums": "ScoreSums",
@@ -80,7 +80,7 @@ def evaluate(
     actuals: Any = None,
     metrics: Iterable[str] | None = None,
     *,
-    n_bins: int | None = None,
+    n_bins: Bins | None = None,
     notion: Notion | None = None,
     sample_weight: Any = None,
 ) -> Evaluation:
@@ -95,8 +95,8 @@ def evaluate(
         Outcomes or class numbers.
     metrics : iterable of str, optional
         Names or aliases ("ece") from the table of metrics.
-    n_bins : int, optional
-        Number of bins of the binned metrics, 10 by default.
+    n_bins : int or "cube_root", optional
+        Number of bins of the binned metrics, 10 by default; "cube_root" as in `expected_calibration_error`.
     notion : str, optional
         Notion of the metrics whose name does not fix one. By default "binary" for 1-D scores, "confidence" for a
         matrix.
@@ -119,9 +119,9 @@ def evaluate(
     """
     rows = list(METRICS.values()) if metrics is None else [find_metric(name) for name in _names(metrics)]
     _check.notion(notion)
-    if n_bins is not None:
-        n_bins = _check.positive_integer(n_bins, "n_bins")
     sources = _sources(predictions, actuals, sample_weight)
+    if n_bins is not None:
+        n_bins = _check.positive_integer(number_of_bins(_knowing_rows(sources), n_bins), "n_bins")
     asked = {"n_bins": n_bins, "notion": notion}
     values: dict[str, float] = {}
     skipped: dict[str, str] = {}
@@ -146,6 +146,12 @@ def evaluate(
         return Evaluation(values, skipped, notion or first.default_notion, n_bins or 10)
     notions = {source.default_notion for source in sources} - {None}
     return Evaluation(values, skipped, notion or (notions.pop() if len(notions) == 1 else None), n_bins)
+
+
+def _knowing_rows(sources: list[Any]) -> Any:
+    """Return the source that knows the number of rows, or the first."""
+    known = (one for one in sources if rows_in(one) is not None or one.counted_rows is not None)
+    return next(known, sources[0])
 
 
 def _is_long(source: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from believable._check import refuse_array
-from believable._types import Convention, Norm, Notion, Strategy
+from believable._types import Bins, Convention, Norm, Notion, Strategy
 from believable.metrics.binned_error import binned_error, conventional_error, in_own_bins
 from believable.metrics.table import metric
 from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, count_bins, source_of
@@ -61,7 +61,7 @@ from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, count_
 def expected_calibration_error(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
@@ -88,8 +88,10 @@ def expected_calibration_error(
         statistic brings its own bins and notion.
     actuals : array-like of shape (n,)
         0/1, or class numbers 0..K-1.
-    n_bins : int
-        Number of bins. There may be fewer quantile bins, because equal scores are never split.
+    n_bins : int or "cube_root"
+        Number of bins. There may be fewer quantile bins, because equal scores are never split. "cube_root", as in
+        scikit-learn 1.10, is the cube root of the number of rows, rounded up: 10 for 1,000 rows, 22 for 10,000. Rows of
+        weight 0 do not count; resampling and subgroups keep the bins of all rows.
     strategy : {"uniform", "quantile"}
         Bins of equal width, ((m-1)/M, m/M] with 0 in the first, or of equal weight.
     notion : str, optional
@@ -97,8 +99,8 @@ def expected_calibration_error(
         for a matrix), "top_label", "classwise", "classwise_top_r", "top_r", "rth", "within_top_r".
     r : int, optional
         The rank, for the last four.
-    norm : number >= 1 or "max"
-        The power p; "max" gives the largest gap.
+    norm : number >= 1, "l1", "l2" or "max"
+        The power p; "l1" and "l2" are 1 and 2, and "max" gives the largest gap.
     threshold : float, optional
         Keep only entries with a score above this threshold.
     pooled : bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from believable._types import Norm
+from believable._types import Bins, Norm
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
 from believable.stats import BinStats
@@ -12,7 +12,7 @@ from believable.stats.source import TEN, BinsAsked, Source, count_asked, source_
 
 
 def _quantile_bins(
-    source: Source, n_bins: int = TEN, *, threshold: float | None = None, pooled: bool = False
+    source: Source, n_bins: Bins = TEN, *, threshold: float | None = None, pooled: bool = False
 ) -> BinStats:
     return count_asked(source, BinsAsked(n_bins, "quantile", "classwise", threshold=threshold, pooled=pooled))
 
@@ -41,7 +41,7 @@ def _error(stats: BinStats, norm: Norm = 2) -> float:
 def marginal_calibration_error(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     *,
     norm: Norm = 2,
     threshold: float | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from believable._types import Convention, Notion, Strategy
+from believable._types import Bins, Convention, Notion, Strategy
 from believable.metrics.binned_error import binned_error, in_own_bins
 from believable.metrics.expected_calibration_error import expected_calibration_error
 from believable.metrics.table import metric
@@ -38,7 +38,7 @@ def _largest_gap(stats: BinStats) -> float:
 def maximum_calibration_error(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,

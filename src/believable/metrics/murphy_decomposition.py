@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from believable._types import Notion, Strategy
+from believable._types import Bins, Notion, Strategy
 from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, not_empty, source_of
 
 
@@ -42,7 +42,7 @@ class MurphyDecomposition:
 def murphy_decomposition(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from believable._types import Notion, Strategy
+from believable._types import Bins, Notion, Strategy
 from believable.metrics.table import metric
 from believable.stats import BinStats
 from believable.stats.source import QUANTILE, TEN, BinsAsked, Source, as_number, count_asked, not_empty, source_of
@@ -15,7 +15,7 @@ from believable.stats.source import QUANTILE, TEN, BinsAsked, Source, as_number,
 
 def _quantile_bins(
     source: Source,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = QUANTILE,
     *,
     notion: Notion | None = None,
@@ -49,7 +49,7 @@ def _mean_relative_gap(stats: BinStats) -> float:
 def relative_calibration_error(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = QUANTILE,
     *,
     notion: Notion | None = None,

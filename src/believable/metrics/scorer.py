@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
-import numpy as np
-
-from believable._types import Array
+from believable import _check
 from believable.errors import InputError
+from believable.metrics.estimators import ResponseMethod, predictions_of
 from believable.metrics.table import NEGATED, find_metric, known_metric
-from believable.predictions import Predictions
 
 
 @dataclass(frozen=True)
@@ -25,15 +23,18 @@ class Scorer:
         Options passed to the metric.
     requests : dict
         What `set_score_request` set.
+    response_method : str
+        The method of the estimator that is called.
     """
 
     name: str
     options: dict[str, Any] = field(default_factory=dict)
     requests: dict[str, bool | str | None] = field(default_factory=dict)
+    response_method: ResponseMethod = "auto"
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         row = find_metric(self.name)
-        predictions = predictions_of(estimator, X, y, sample_weight)
+        predictions = predictions_of(estimator, X, y, sample_weight, response_method=self.response_method)
         sign = -1.0 if row.direction == "lower" else 1.0
         return sign * float(row.function(predictions, **self.options))
 
@@ -72,7 +73,7 @@ class Scorer:
         return request
 
 
-def scorer(metric: str, **options: Any) -> Scorer:
+def scorer(metric: str, *, response_method: ResponseMethod = "auto", **options: Any) -> Scorer:
     """Make a scorer of a metric, for scikit-learn's `cross_validate`, `GridSearchCV` and others.
 
     In scikit-learn greater is better, so metrics for which lower is better are negated, as in its own `neg_log_loss`.
@@ -83,6 +84,9 @@ def scorer(metric: str, **options: Any) -> Scorer:
     metric : str
         A name or alias from the table of metrics, or what scikit-learn calls it; here "log_loss" and "neg_log_loss" are
         the same, since a scorer of a loss is negated.
+    response_method : {"auto", "predict_proba", "decision_function"}
+        The method of the estimator that is called, by default `predict_proba`. The values of `decision_function` are
+        read as logits.
     **options
         Options of that metric, such as `n_bins=15`.
 
@@ -102,18 +106,5 @@ def scorer(metric: str, **options: Any) -> Scorer:
         raise InputError("{argument} must be 'mean' here, because one number is needed", argument="reduction")
     if row.direction is None:
         raise InputError(f"higher values of {row.name} are neither better nor worse, so it cannot score models")
-    return Scorer(row.name, dict(options))
-
-
-def predictions_of(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Predictions:
-    """Return the checked predictions of a fitted classifier: P(second class) for two classes, else all columns."""
-    if not hasattr(estimator, "predict_proba"):
-        raise InputError(f"{type(estimator).__name__} has no predict_proba: calibration needs probabilities")
-    probabilities = estimator.predict_proba(X)
-    if isinstance(probabilities, list):
-        raise InputError("predict_proba returns several outputs: score each of them separately")
-    matrix: Array = np.asarray(probabilities)
-    classes = np.asarray(estimator.classes_).tolist()
-    if matrix.ndim == 2 and matrix.shape[1] == 2:
-        matrix = np.ascontiguousarray(matrix[:, 1])
-    return Predictions(matrix, y, classes=classes, sample_weight=sample_weight)
+    _check.choice(response_method, get_args(ResponseMethod), "response_method")
+    return Scorer(row.name, dict(options), response_method=response_method)

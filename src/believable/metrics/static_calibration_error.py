@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from believable._types import Norm
+from believable._types import Bins, Norm
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
 from believable.stats import BinStats
@@ -12,7 +12,7 @@ from believable.stats.source import TEN, BinsAsked, Source, count_asked, source_
 
 
 def _uniform_bins(
-    source: Source, n_bins: int = TEN, *, threshold: float | None = None, pooled: bool = False, edges: Any = None
+    source: Source, n_bins: Bins = TEN, *, threshold: float | None = None, pooled: bool = False, edges: Any = None
 ) -> BinStats:
     return count_asked(
         source, BinsAsked(n_bins, "uniform", "classwise", threshold=threshold, pooled=pooled, edges=edges)
@@ -41,7 +41,7 @@ def _uniform_bins(
 def static_calibration_error(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     *,
     norm: Norm = 1,
     threshold: float | None = None,

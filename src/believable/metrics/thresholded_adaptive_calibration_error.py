@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from believable._types import Norm
+from believable._types import Bins, Norm
 from believable.metrics.adaptive_calibration_error import adaptive_calibration_error, quantile_bins_of_classes
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
@@ -12,7 +12,7 @@ from believable.stats import BinStats
 from believable.stats.source import TEN, Source
 
 
-def _thresholded_bins(source: Source, n_bins: int = TEN, *, threshold: float = 0.01, pooled: bool = False) -> BinStats:
+def _thresholded_bins(source: Source, n_bins: Bins = TEN, *, threshold: float = 0.01, pooled: bool = False) -> BinStats:
     return quantile_bins_of_classes(source, n_bins, threshold=threshold, pooled=pooled)
 
 
@@ -29,7 +29,7 @@ def _thresholded_bins(source: Source, n_bins: int = TEN, *, threshold: float = 0
 def thresholded_adaptive_calibration_error(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     *,
     threshold: float = 0.01,
     norm: Norm = 1,

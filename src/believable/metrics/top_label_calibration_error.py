@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from believable._types import Norm, Strategy
+from believable._types import Bins, Norm, Strategy
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
 from believable.stats import BinStats
@@ -13,7 +13,7 @@ from believable.stats.source import TEN, UNIFORM, BinsAsked, Source, count_asked
 
 def _bins_by_label(
     source: Source,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     *,
     threshold: float | None = None,
@@ -46,7 +46,7 @@ def _bins_by_label(
 def top_label_calibration_error(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     *,
     norm: Norm = 1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from believable import _check
-from believable._types import Norm, Strategy
+from believable._types import Bins, Norm, Strategy
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
 from believable.stats import BinStats
@@ -14,7 +14,7 @@ from believable.stats.source import TEN, UNIFORM, BinsAsked, Source, count_asked
 
 def _bins_by_rank(
     source: Source,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     *,
     r: int = 3,
@@ -40,7 +40,7 @@ def _bins_by_rank(
 def top_r_calibration_error(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     *,
     r: int = 3,

@@ -19,6 +19,7 @@ from believable.plots.net_benefit import draw_net_benefit, plot_net_benefit
 from believable.plots.over_time import draw_over_time, plot_calibration_over_time
 from believable.plots.ranking import draw_ranking, plot_ranking
 from believable.plots.reliability import Reliability, draw_reliability, plot_reliability_diagram
+from believable.plots.reliability_display import ReliabilityDisplay
 from believable.plots.risk_coverage import draw_risk_coverage, plot_risk_coverage
 from believable.plots.sampling import SampledScores, draw_uncertainty_sample, plot_uncertainty_sample
 from believable.plots.smoothed import SmoothedCalibration, draw_smoothed, plot_smoothed_calibration
@@ -31,6 +32,7 @@ __all__ = [
     "CumulativeDifferences",
     "MetricBar",
     "Reliability",
+    "ReliabilityDisplay",
     "SampledScores",
     "ScoreHistogram",
     "SmoothedCalibration",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from believable import _check
-from believable._types import Strategy
+from believable._types import Bins, Strategy
 from believable.errors import InputError
 from believable.metrics.binned_error import binned_error
 from believable.plots.reliability import Reliability, draw_reliability
@@ -30,7 +30,7 @@ LETTERS_PER_INCH = 10  # letters of a title that fit into an inch
 def plot_classwise_reliability(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     save_path: str | os.PathLike[str] | None = None,
     *,

@@ -17,12 +17,12 @@ from believable.stats.source import TEN, UNIFORM
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from believable._types import Notion, Strategy
+    from believable._types import Bins, Notion, Strategy
 
 
 def plot_improvement(
     result: Any,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     save_path: str | os.PathLike[str] | None = None,
     *,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from believable._check import generator
-from believable._types import Notion
+from believable._types import Bins, Notion
 from believable.errors import InputError, UndefinedError
 from believable.inference.interval import Interval, interval
 from believable.inference.noise_floor import NoiseFloor, noise_floor
@@ -59,7 +59,7 @@ def metric_bars(
     source: Any,
     metrics: Iterable[str] = DEFAULT_METRIC_BARS,
     *,
-    n_bins: int | None = None,
+    n_bins: Bins | None = None,
     notion: Notion | None = None,
     level: float = 0.95,
     n_resamples: int = 1000,
@@ -137,7 +137,7 @@ def plot_metrics(
     save_path: str | os.PathLike[str] | None = None,
     *,
     ax: Axes | None = None,
-    n_bins: int | None = None,
+    n_bins: Bins | None = None,
     notion: Notion | None = None,
     level: float = 0.95,
     n_resamples: int = 1000,

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from believable import _check
-from believable._types import Float64s, Notion, Strategy
+from believable._types import Bins, Float64s, Notion, Strategy
 from believable.curves import ReliabilityTable
 from believable.curves.band import BANDS, Band
 from believable.curves.binned import table_of
 from believable.errors import InputError
 from believable.metrics.binned_error import binned_error
-from believable.metrics.scorer import predictions_of
+from believable.metrics.estimators import ResponseMethod, predictions_of
 from believable.plots.frame import Drawing, Gathered, decimals, draw_diagonal, frame_end, square_frame
 from believable.plots.histogram import HISTOGRAM_BINS, ScoreHistogram, hang_histogram
 from believable.plots.models import ModelsOnAx, given_models, rows_of_models, style_of
@@ -37,6 +37,7 @@ from believable.stats.source import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 Corner = Literal["upper left", "lower right"]
 MAX_FOLDS_DRAWN = 100
@@ -132,7 +133,7 @@ def _draw_one(value: Reliability, ax: Axes, limit: float, name: str) -> None:
         if here.any() and not value.folds:
             ax.vlines(x[here], x[here], y[here], color=colour, alpha=0.45, lw=5, zorder=2, label=words)
     _draw_folds(value, ax, GREY, limit, f"Each of {len(value.folds)} folds")
-    ax.errorbar(
+    drawn = ax.errorbar(
         x,
         y,
         yerr=np.abs(np.stack([y - table.low[full], table.high[full] - y])),
@@ -148,6 +149,7 @@ def _draw_one(value: Reliability, ax: Axes, limit: float, name: str) -> None:
         label=f"{shortened(name, 24) or ('All folds' if value.folds else 'Bin')}, {100 * table.level:.4g} % "
         + table.interval_in_words,
     )
+    _remember(drawn.lines[0], value)
 
 
 def _draw_among_others(value: Reliability, ax: Axes, i: int, name: str, limit: float) -> None:
@@ -161,7 +163,7 @@ def _draw_among_others(value: Reliability, ax: Axes, i: int, name: str, limit: f
     bars = ax.vlines(x, table.low[full], table.high[full], color=style.colour, alpha=0.3, lw=1.3, zorder=2)
     bars.set(transform=aside, clip_on=limit < 1)
     _draw_folds(value, ax, style.colour, limit, None)
-    ax.plot(
+    (line,) = ax.plot(
         x,
         y,
         marker=style.marker,
@@ -174,6 +176,7 @@ def _draw_among_others(value: Reliability, ax: Axes, i: int, name: str, limit: f
         clip_on=limit < 1,
         label=f"{shortened(name, 26)}, ECE {value.ece:.{decimals(value.limit * 0.1)}f}",
     )
+    _remember(line, value)
 
 
 def _draw_folds(value: Reliability, ax: Axes, colour: str, limit: float, label: str | None) -> None:
@@ -181,7 +184,7 @@ def _draw_folds(value: Reliability, ax: Axes, colour: str, limit: float, label: 
     for i, table in enumerate(value.folds):
         full = table.n > 0
         words = label if i == 0 and label else None
-        ax.plot(
+        (line,) = ax.plot(
             table.conf[full],
             table.acc[full],
             lw=0.9,
@@ -191,6 +194,18 @@ def _draw_folds(value: Reliability, ax: Axes, colour: str, limit: float, label: 
             clip_on=limit < 1,
             label=words,
         )
+        _remember(line, value, i)
+
+
+def _remember(line: Line2D, value: Reliability, fold: int | None = None) -> None:
+    """Let `lines_of` find the line, also after all models of an ax were drawn again."""
+    line._believable_shows = (value, fold)  # type: ignore[attr-defined]
+
+
+def lines_of(value: Reliability, ax: Axes) -> dict[int | None, Line2D]:
+    """Return the line of a model on an ax under None, and those of its folds under their numbers."""
+    shown = [(line, getattr(line, "_believable_shows", (None, None))) for line in ax.get_lines()]
+    return {fold: line for line, (of, fold) in shown if of is value}
 
 
 def _free_corner(x: Float64s, y: Float64s, low: Float64s, high: Float64s, limit: float) -> Corner | None:
@@ -229,7 +244,7 @@ def _bins(value: Reliability) -> str:
 def plot_reliability_diagram(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     save_path: str | os.PathLike[str] | None = None,
     show_histogram: bool = True,
@@ -293,7 +308,8 @@ def plot_reliability_diagram(
 
     Notes
     -----
-    `plot_reliability_diagram.from_estimator` draws the diagram of a fitted scikit-learn classifier.
+    `plot_reliability_diagram.from_estimator` draws the diagram of a fitted scikit-learn classifier;
+    `ReliabilityDisplay` has the constructors of scikit-learn's displays, such as `from_cv_results`.
 
     Examples
     --------
@@ -322,15 +338,15 @@ def plot_reliability_diagram(
 
     def compute(source: Source, end: float | None) -> Reliability:
         source = source.as_pairs() if pairs else source
-        return _computed(source, asked, level, band, end, folds, with_histogram=show_histogram)
+        return computed(source, asked, level, band, end, folds, with_histogram=show_histogram)
 
     new = given_models(predictions, actuals, sample_weight, name, limit, compute)
     height = (6.0 if show_histogram else 4.9) + (0.0 if len(new) == 1 else 0.7 + 0.14 * len(new))
     drawing = Drawing.on(ax, title, save_path, size=(4.8, height))
-    return _draw_all(drawing, new, show_histogram=show_histogram)
+    return draw_all(drawing, new, show_histogram=show_histogram)
 
 
-def _draw_all(drawing: Drawing, new: list[tuple[str, Reliability]], *, show_histogram: bool) -> Figure:
+def draw_all(drawing: Drawing, new: list[tuple[str, Reliability]], *, show_histogram: bool) -> Figure:
     ax, shown = drawing.ax, ModelsOnAx.added(drawing, "reliability", new)
     values, (name, first) = shown.values, shown.models[0]
     limit = max(one.limit for one in values.values())
@@ -341,7 +357,7 @@ def _draw_all(drawing: Drawing, new: list[tuple[str, Reliability]], *, show_hist
     return shown.finished(words, legend=not inside, under=below)
 
 
-def _computed(
+def computed(
     source: Source,
     asked: BinsAsked,
     level: float,
@@ -410,9 +426,19 @@ def one_curve(stats: BinStats) -> None:
         )
 
 
-def from_estimator(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, **options: Any) -> Figure:
+def from_estimator(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    response_method: ResponseMethod = "auto",
+    pos_label: Any = None,
+    **options: Any,
+) -> Figure:
     """Draw the diagram of a fitted scikit-learn classifier on data X, y; options as in `plot_reliability_diagram`."""
-    return plot_reliability_diagram(predictions_of(estimator, X, y, sample_weight), **options)
+    predictions = predictions_of(estimator, X, y, sample_weight, response_method=response_method, pos_label=pos_label)
+    return plot_reliability_diagram(predictions, **options)
 
 
 plot_reliability_diagram.from_estimator = from_estimator  # type: ignore[attr-defined]

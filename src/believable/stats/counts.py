@@ -26,6 +26,7 @@ FEWER_PAIRS = 4  # with this many times fewer pairs than codes, sorting the pair
 SUMS = ("ny", "w", "wp", "wpp", "wy", "wpy", "w2", "w2p", "w2pp", "w2y", "w2py")
 # Without weights the two sums of each pair are equal, so the saved form omits the first.
 SAME_WITHOUT_WEIGHTS = {"wy": "ny", "w2": "w", "w2p": "wp", "w2pp": "wpp", "w2y": "wy", "w2py": "wpy"}
+ONE_PAIR_PER_ROW = ("binary", "confidence", "top_label", "rth")
 _PARTS = (
     *(("ny", "n"), ("wp", "w"), ("wpp", "wp"), ("wy", "w"), ("wpy", "wp")),
     *(("w2p", "w2"), ("w2pp", "w2p"), ("w2y", "w2"), ("w2py", "w2p")),
@@ -84,6 +85,13 @@ class Counts(ReadableView, Statistic):
         what += ["pooled"] if view.pooled else []
         what += [] if view.stratum is None else [f"{view.stratum_is} {view.stratum}"]
         return f"{type(self).__name__}({', '.join(what)}, n={int(self.n.sum()):,}, {len(self.n):,} occupied)"
+
+    @property
+    def counted_rows(self) -> int | None:
+        """Number of rows, where each row has one pair; None otherwise."""
+        view = self.view
+        whole = view.threshold is None and view.stratum is None
+        return int(self.n.sum()) if whole and view.notion in ONE_PAIR_PER_ROW else None
 
     @property
     @abstractmethod

@@ -38,7 +38,7 @@ QUANTILE: Any = DefaultStrategy("quantile")
 class BinsAsked(NamedTuple):
     """The bins requested and the pairs to count in them; see `expected_calibration_error`."""
 
-    n_bins: int = TEN
+    n_bins: Any = TEN  # an integer, or "cube_root" until `count_asked` knows the rows
     strategy: Strategy = UNIFORM
     notion: Notion | None = None
     r: int | None = None
@@ -63,6 +63,11 @@ class Readable:
     @property
     def problem(self) -> Kind | None:
         """Kind of predictions, if several notions can be requested; None for sums, and for a single view."""
+        return None
+
+    @property
+    def counted_rows(self) -> int | None:
+        """Number of rows; None if it is not known, because pairs were counted and a row may have any number of them."""
         return None
 
     @property

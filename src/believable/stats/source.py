@@ -8,8 +8,8 @@ from typing import Any, get_args
 import numpy as np
 
 from believable import _check, _kernels
-from believable._types import Array, Notion, Strategy
-from believable.binning import ColumnBins
+from believable._types import Array, Bins, Notion, Strategy
+from believable.binning import ColumnBins, cube_root_bins
 from believable.errors import InputError, UndefinedError
 from believable.predictions import Predictions, as_predictions
 from believable.predictions.view import View
@@ -77,7 +77,7 @@ def event_sums(source: ScoreSums | Source, notion: Notion | None, r: int | None)
 
 def count_bins(
     source: Source,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
@@ -99,6 +99,7 @@ def count_asked(source: Source, asked: BinsAsked, *, squares: bool = False) -> B
     """
     _check.choice(asked.strategy, STRATEGIES, "strategy")
     _check.flag(asked.pooled, "pooled")
+    asked = asked._replace(n_bins=number_of_bins(source, asked.n_bins))
     if isinstance(source, Predictions):
         view = source.view(asked.notion, r=asked.r, threshold=asked.threshold, pooled=asked.pooled)
         if asked.bin_by is not None:
@@ -108,6 +109,22 @@ def count_asked(source: Source, asked: BinsAsked, *, squares: bool = False) -> B
     if asked.bin_by is not None:
         raise UndefinedError("{argument} needs the predictions: a statistic has its own bins", argument="bin_by")
     return source.read_bins(asked)
+
+
+def number_of_bins(source: Any, n_bins: Any) -> Any:
+    """Return the number of bins that "cube_root" stands for here; any other value unchanged, to be checked later."""
+    if not (isinstance(n_bins, str) and n_bins == _check.CUBE_ROOT):
+        return n_bins
+    n_rows = len(source) if isinstance(source, Predictions) else source.counted_rows
+    if n_rows is None:
+        raise UndefinedError(
+            "{n_bins=} depends on the number of rows, which this {what} does not know, because it counted "
+            "pairs: pass a number, or the predictions",
+            argument="n_bins",
+            n_bins=n_bins,
+            what=type(source).__name__,
+        )
+    return cube_root_bins(n_rows)
 
 
 def column_bins(source: Predictions, asked: BinsAsked) -> ColumnBins:
@@ -125,7 +142,7 @@ def column_bins(source: Predictions, asked: BinsAsked) -> ColumnBins:
             got=column.shape,
         )
     _check.finite(column, "bin_by", None)
-    return ColumnBins.of(column, asked.n_bins, asked.strategy, asked.edges, source.weights)
+    return ColumnBins.of(column, number_of_bins(source, asked.n_bins), asked.strategy, asked.edges, source.weights)
 
 
 def has_bins(source: Source, n_bins: int) -> bool:

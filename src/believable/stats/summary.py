@@ -155,6 +155,11 @@ class Summary(Readable, Statistic):
         return self.sums.n_rows
 
     @property
+    def counted_rows(self) -> int:
+        """Number of rows."""
+        return self.n
+
+    @property
     def effective_n(self) -> float:
         """Effective number of rows."""
         return self.n * self.sums.w**2 / (self.sums.w2 * self.sums.n)

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, final, get_args
 import numpy as np
 
 from believable import _check
-from believable._types import Kind, Notion, Spacing
+from believable._types import Bins, Kind, Notion, Spacing
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.metrics.evaluate import Evaluation, evaluate
 from believable.predictions import Predictions, View
@@ -342,7 +342,7 @@ class CalibrationMeter:
         return replace(summary, dropped={"ignored label": ignored} if ignored else {})
 
     def compute(
-        self, metrics: Iterable[str] | None = None, *, n_bins: int | None = None, notion: Notion | None = None
+        self, metrics: Iterable[str] | None = None, *, n_bins: Bins | None = None, notion: Notion | None = None
     ) -> Evaluation:
         """Return metrics by name, by default all that the counts allow; as `evaluate`."""
         return evaluate(self.summary, metrics=metrics, n_bins=n_bins, notion=notion)

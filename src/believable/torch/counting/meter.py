@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from believable import _check
-from believable._types import Notion, Spacing
+from believable._types import Bins, Notion, Spacing
 from believable.errors import InputError, MergeError, UndefinedError
 from believable.metrics.evaluate import Evaluation, evaluate
 from believable.metrics.table import METRICS
@@ -229,7 +229,7 @@ class CalibrationMeter(nn.Module):
 
     @outside_graphs
     def compute(
-        self, metrics: Sequence[str] | str | None = None, *, n_bins: int | None = None, notion: Notion | None = None
+        self, metrics: Sequence[str] | str | None = None, *, n_bins: Bins | None = None, notion: Notion | None = None
     ) -> Evaluation:
         """Return metrics by name, by default all that the counts allow; as `believable.evaluate`.
 
@@ -374,7 +374,7 @@ class CalibrationMeter(nn.Module):
         except InputError as error:
             raise refused(error) from error
 
-    def _evaluated(self, counts: TallyReader, metrics: Any, n_bins: int | None, notion: Notion | None) -> Evaluation:
+    def _evaluated(self, counts: TallyReader, metrics: Any, n_bins: Bins | None, notion: Notion | None) -> Evaluation:
         binned = self._cells is not None and self._cells <= MAX_CELLS_TAKEN_AS_BINS
         n_bins = self._cells if binned and n_bins is None else n_bins
         finer = [row.name for row in METRICS.values() if row.needs == "cells" or row.bins == "quantile"]

@@ -81,6 +81,11 @@ class TallyReader(Readable):
         """The number of rows; on a GPU this waits for pending work."""
         return round(float(self._tally.sums[0]))
 
+    @property
+    def counted_rows(self) -> int:
+        """The number of rows; on a GPU this waits for pending work."""
+        return self.n
+
     # --- reading ---
 
     def read_sums(self) -> ScoreSums:

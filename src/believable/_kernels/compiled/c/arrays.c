@@ -4,7 +4,8 @@
 static char type_of(const Py_buffer *view)
 {
     const char *format = view->format == NULL ? "B" : view->format;
-    if (*format == '@' || *format == '=')
+    /* ctypes names its byte order, also where it is that of the machine. */
+    if (*format == '@' || *format == '=' || *format == (PY_LITTLE_ENDIAN ? '<' : '>'))
         format++;
     if (format[0] == '\0' || format[1] != '\0')
         return 0;
