@@ -41,6 +41,8 @@ NEEDS = {  # a package or program, and what it is no use without
     "tensorboard": ["tensorboard"],  # netcal.scaling imports it
     "pyro": ["pyro"],  # and this
     "h5py": ["h5py"],
+    "pre_commit": ["pre_commit"],
+    "prometheus_client": ["prometheus_client"],
     "sphinx": ["sphinx", "myst_parser", "furo", "sphinx_design", "sphinx_copybutton", "latex2mathml"],
 }
 PROGRAMS = ("java", "node", "chromium", "c++")

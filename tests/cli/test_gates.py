@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 import pytest
 
 import believable
 from believable.auditing.gates import Gate
+from believable.cli import main
 from believable.cli._gates import answer_gate_of, gate_of, gates_of
 from believable.cli._wording import COMMAND_LINE, in_options
 from believable.errors import InputError
@@ -17,6 +20,8 @@ from believable.readers import load_demo
 from believable.report.metric_names import find
 from believable.report.verdicts import Answer
 from believable.report.wording import long_name, short_name
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -211,3 +216,36 @@ def test_no_two_metrics_share_a_name():
     for row in METRICS.values():
         for title in (row.name, row.alias, long_name(row.alias, row.name), short_name(row.alias, row.name)):
             assert find(title, "here") is row, title
+
+
+def test_each_file_is_audited_by_itself(run, quick, folder):
+    """All of them, the worst exit code wins, and one that cannot be audited does not stop the others."""
+    options = ("--each", "--no-fix", "-q", "--fail-on", "recalibrate")
+    assert run("audit", *options, folder / "b.csv").exit_code == 0
+    result = run("audit", *options, folder / "a.csv", folder / "b.csv")
+    assert result.exit_code == 1
+    headings = [line for line in result.stdout.splitlines() if line.startswith("--- ")]
+    assert headings == [f"--- {folder / 'a.csv'}", f"--- {folder / 'b.csv'}"]
+    assert result.stdout.count("Gate FAILED") == result.stdout.count("Gate passed") == 1
+    result = run("audit", *options, folder / "no.csv", folder / "a.csv", folder / "b.csv")
+    assert result.exit_code == 2
+    assert result.stdout.count("Gate ") == 2
+    assert "no.csv" in result.stderr
+    assert run("audit", "--each").exit_code == 2
+    result = run("audit", *options, folder / "a.csv", "--html", folder / "x.html")
+    assert result.exit_code == 2
+    assert "--html is for a single audit and cannot be combined with --each" in result.stderr
+
+
+def test_the_hook_of_pre_commit_is_as_its_page_says():
+    """Its options exist, its page quotes them, and its pattern finds files of predictions."""
+    text = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "integrations" / "pre-commit.md").read_text(encoding="utf-8")
+    entry = re.search("entry: (.*)", text)[1]
+    assert f"The hook runs `{entry}`" in page
+    assert "args: [--fail-on, recalibrate]" in text
+    known = {name for parameter in main.commands["audit"].params for name in parameter.opts}
+    assert {*re.findall(r"--[\w-]+", text + re.search(r"args: .*", page)[0])} <= known
+    pattern = re.search("files: (.*)", text)[1]
+    assert re.search(pattern, "a/my-predictions 2.csv")
+    assert not re.search(pattern, "predictions/table.csv")

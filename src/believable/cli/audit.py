@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from believable.cli._common import GATE_FAILED, STANDARD_STREAM, called, new_console, say, sentences, warnings_as_notes
+from believable.cli._common import (
+    BAD_INPUT,
+    GATE_FAILED,
+    STANDARD_STREAM,
+    called,
+    new_console,
+    said,
+    say,
+    sentences,
+    warnings_as_notes,
+)
 from believable.cli._gates import FAIL_ON, answer_gate_of, gates_of
 from believable.cli._inputs import names_in, read, read_other
 from believable.cli._junit import Junit, junit_written
@@ -18,7 +28,7 @@ from believable.cli._large import Large, files_behind, is_large, read_large
 from believable.cli._options import Measuring, Sectioned, shared_options
 from believable.cli._outputs import NAMES_OF_OUTPUTS, check_outputs, write_outputs, write_plot
 from believable.cli._show import show_audit, show_gates, show_section, show_verdict, working
-from believable.errors import InputError
+from believable.errors import BelievableError, InputError
 
 if TYPE_CHECKING:
     from believable.auditing.gates import AnswerGate, Gate, Result
@@ -34,6 +44,7 @@ SECTIONS = {
     "What to write": ("full", "html", "json", "markdown", "plot", "title", "quiet"),
     "Gates": ("fail_above", "fail_below", "fail_on", "junit"),
     "Large files": ("stream", "checkpoint", "checkpoint_every", "save_summary"),
+    "Several files": ("each",),
     "Other models on the same rows": ("names", "compare", "compare_prob"),
     "Rerankers": ("run", "qrels", "rel", "graded", "unjudged", "map"),
     "Language models": ("samples", "normalise", "filter"),
@@ -114,6 +125,11 @@ READABLE = click.Path(path_type=Path)
     "--save-summary", type=READABLE, help="Write the summary (all counts) here, to audit it later in place of FILE."
 )
 @click.option(
+    "--each",
+    is_flag=True,
+    help="Audit each FILE by itself. Exit with 2 if any cannot be audited, otherwise with 1 if a gate failed for any.",
+)
+@click.option(
     "--names",
     metavar="A,B,...",
     help="Names of models, one per FILE, 2 to 8 with the same rows: audit each model, and rank them.",
@@ -164,12 +180,16 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
     With --names, each FILE is a model: `believable audit a.csv b.csv --names a,b` audits 2 to 8 models on the same rows
     and ranks them.
 
+    With --each, every FILE is audited by itself, with the same options.
+
     To audit a reranker, use --run and --qrels in place of FILE. Raw scores in a FILE cannot be audited: first turn them
     into probabilities with `believable fit` and `believable apply`. Logs of lm-evaluation-harness (--log_samples), and
     JSON lines with the fields confidence and correct, are recognised automatically.
 
     Exit code: 0 if no gate failed, whatever the verdict, 1 if a gate failed, 2 for bad input, 130 if interrupted.
     """
+    if given.pop("each"):
+        raise SystemExit(_audit_each(files, given))
     junit = given["junit"]
     inputs = [*(files if junit is None else files_behind(files)), given["compare"], given["run"], given["qrels"]]
     with junit_written(junit, inputs, title=given["title"] or _name_of(files)) as report:
@@ -178,6 +198,33 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
         say(new_console(stderr=STANDARD_STREAM in (given[name] for name in OUTPUTS)), f"Gates written to {junit}")
     if not kept:
         raise SystemExit(GATE_FAILED)
+
+
+def _audit_each(files: Sequence[Path], given: Mapping[str, Any]) -> int:
+    """Audit each file by itself, and return the worst exit code: a file that cannot be audited does not stop others."""
+    for_one = (*OUTPUTS, "junit", "save_summary", "checkpoint", "title", "names", "compare", "run", "qrels")
+    for name in for_one:
+        if given[name] is not None:
+            raise InputError(f"--{name.replace('_', '-')} is for a single audit and cannot be combined with --each")
+    from believable.report.text import one_line
+
+    if not files:
+        raise InputError("name at least one FILE to audit with --each")
+    worst = 0
+    for i, file in enumerate(files):
+        console = new_console()
+        console.print() if i else None
+        say(console, f"--- {one_line(called(file))}")
+        try:
+            kept = _audit((file,), given, Junit(""))
+        except BrokenPipeError:
+            raise
+        except (BelievableError, OSError) as error:
+            click.echo(f"Error: {said(error)}", err=True)
+            worst = BAD_INPUT
+        else:
+            worst = worst or (0 if kept else GATE_FAILED)
+    return worst
 
 
 def _name_of(files: Sequence[Path]) -> str:
