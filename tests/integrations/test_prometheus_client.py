@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import urllib.request
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -96,9 +97,10 @@ def test_the_collector_reports_the_same(client, meters, parsed):
 
 def test_it_is_served(client):
     """By the server of the client, in the format that is asked for, with the counts of that moment."""
-    from believable.integrations.prometheus_client import CalibrationCollector
     from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
     from prometheus_client.parser import text_string_to_metric_families as plain
+
+    from believable.integrations.prometheus_client import CalibrationCollector
 
     meter, registry = CalibrationMeter(), client.CollectorRegistry()
     registry.register(CalibrationCollector(meter, n_bins=5, intervals=False))
@@ -129,3 +131,14 @@ def test_bad_arguments_are_found_when_it_is_made(client):
         CalibrationCollector(CalibrationMeter(), labels={"le": "x"})
     with pytest.raises(InputError, match="meters must be"):
         CalibrationCollector([CalibrationMeter()])
+
+
+@pytest.mark.slow
+def test_the_page(client, tmp_path):
+    """Every block of docs/integrations/prometheus.md prints what is shown below it, that with the client included."""
+    from scripts import pages
+
+    page = Path(__file__).resolve().parents[2] / "docs" / "integrations" / "prometheus.md"
+    for block, output in zip(pages.blocks(page.read_text()), pages.run(page, tmp_path), strict=True):
+        assert output is not None
+        assert block.shown is None or pages.same(block.shown, output)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+import shutil
+import subprocess
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -269,3 +273,84 @@ def test_a_single_meter_may_be_named_by_a_label(rows):
     """Only a mapping uses the label `model` itself."""
     found = read(prometheus_text(metered(*rows), labels={"model": "fraud"}, intervals=False))
     assert only(found, "believable_rows_total", model="fraud") == 1010
+
+
+# --- the PromQL of the page, evaluated by Prometheus itself -----------------------------------------------------------
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "integrations" / "prometheus.md"
+
+
+def promtool(*words, folder, stdin=None):
+    """Run promtool, or skip; it comes with Prometheus, which no other test needs."""
+    program = shutil.which("promtool")
+    if program is None:
+        pytest.skip("promtool is not installed")
+    done = subprocess.run(
+        [program, *words],
+        cwd=folder,
+        input=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_prometheus_accepts_the_text(rows, tmp_path):
+    """With several models and hostile names, as `promtool check metrics` reads it."""
+    text = prometheus_text({'a"\\\n{}': metered(*rows), "new": CalibrationMeter(), "alarm": DriftAlarm()})
+    promtool("check", "metrics", folder=tmp_path, stdin=text)
+
+
+def test_prometheus_evaluates_the_queries_of_the_page(rows, tmp_path):
+    """Over two instances: the error of all rows, that of new rows, the ratio of averages, and the alert."""
+    p, y = rows
+    first, second = metered(p, y), metered(p, (1 - y))
+    new = metered(p[:400], y[:400]), metered(p[400:], y[400:])
+    series = []
+    for name, before, added in (("a", first, new[0]), ("b", second, new[1])):
+        then, now = (read(prometheus_text(one, labels={"instance": name})) for one in (before, before + added))
+        for (metric, labels), value in then.items():
+            text = ",".join(f'{one}="{value}"' for one, value in sorted(labels))
+            # a day of samples; the new rows come in the middle of it, so that no increase is extrapolated to zero
+            late = now[metric, labels]
+            if math.isfinite(value):  # which promtool cannot write
+                series.append({"series": f"{metric}{{{text}}}", "values": f"{value!r}x720 {late!r}x720"})
+    total = (first + new[0]) + (second + new[1])
+    everything = total.summary
+    error = evaluate(everything, metrics=["ece"])["expected_calibration_error"]
+    of_new = evaluate((new[0] + new[1]).summary, metrics=["ece"])["expected_calibration_error"]
+    sums = everything.sums
+    queries = re.findall(r"^```promql\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(queries) == 4
+    ratio = sums.wp[-1] / sums.wy[-1] if np.ndim(sums.wp) else sums.wp / sums.wy
+    expected = [error, of_new, float(ratio)]
+    rules = {
+        "rule_files": [],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": series,
+                "promql_expr_test": [
+                    {  # promtool compares exactly, and rounding differs with the order of sums
+                        "expr": f"abs(({query.strip()}) - {value!r}) < bool 1e-9",
+                        "eval_time": "24h",
+                        "exp_samples": [{"labels": "{}", "value": 1}],
+                    }
+                    for query, value in zip(queries[:3], expected, strict=True)
+                ]
+                + [
+                    {
+                        "expr": f"count({queries[3].strip()}) > bool 0",
+                        "eval_time": "1m",
+                        "exp_samples": [{"labels": "{}", "value": 1}],
+                    }
+                ],
+            }
+        ],
+    }
+    (tmp_path / "test.json").write_text(json.dumps(rules))
+    assert "SUCCESS" in promtool("test", "rules", "test.json", folder=tmp_path)
