@@ -21,6 +21,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 BAD_INPUT = 2
+PASSED_ANSWER = ("the answer", "passed")
 SUMMARY_LIMIT = 1_000_000  # bytes; GitHub refuses a summary of more than 1 MiB
 OWN_OPTIONS = {  # options that the action sets itself, and what to use in their place
     "--markdown": "the output report",
@@ -154,7 +155,7 @@ def run_shown(command: list[str]) -> int:
     token = secrets.token_hex(16)
     print(f"::stop-commands::{token}", flush=True)
     try:
-        return subprocess.run(command, check=False).returncode
+        return subprocess.run(command, stderr=subprocess.STDOUT, check=False).returncode  # both are read for commands
     finally:
         print(f"\n::{token}::", flush=True)
 
@@ -183,15 +184,15 @@ def results_in(path: Path, code: int) -> Iterator[tuple[str, str, str]]:
 
 
 def write_summary(report: str, cases: list[tuple[str, str, str]]) -> None:
-    """Add the audit to the summary of the job: what failed first, then the report."""
-    wrong = [message for name, outcome, message in cases if outcome != "passed"]
-    others = [message for name, outcome, message in cases if outcome == "passed" and name != "the answer"]
-    if not report:
-        text = "# Calibration audit\n\n**The input could not be audited.**\n\n" + "".join(map(listed, wrong))
+    """Add the audit to the summary of the job: the answer, then the gates, then the rest of the report."""
+    if report:
+        heading, answer, rest = report.split("\n\n", 2)
+        told = {"the answer": "FAILED: this answer was not to pass."}  # which stands above
+        results = [told.get(name, message) for name, outcome, message in cases if (name, outcome) != PASSED_ANSWER]
+        text = "\n\n".join([heading, answer, *(["".join(map(listed, results))] if results else []), rest])
     else:
-        heading, _, rest = report.partition("\n")
-        results = "".join(map(listed, [*wrong, *others]))
-        text = f"{heading}\n\n{results}{'' if not results else chr(10)}{rest.lstrip()}"
+        wrong = "".join(listed(message) for _, outcome, message in cases if outcome != "passed")
+        text = f"# Calibration audit\n\n**The input could not be audited.**\n\n{wrong}"
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if path:
         with open(path, "a", encoding="utf-8") as file:

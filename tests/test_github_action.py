@@ -151,7 +151,9 @@ def test_a_passing_audit(runner):
     report, summary = Path(outputs["report"]).read_text(), runner.summary.read_text()
     assert summary.startswith("# Calibration audit: ")
     assert "- passed: ece at most 0.9: the upper end of the 95 % interval is 0." in summary
-    assert report.partition("\n")[2].strip() in summary
+    heading, answer, rest = report.strip().split("\n\n", 2)
+    assert summary.startswith(f"{heading}\n\n{answer}\n\n- passed: ece")
+    assert rest in summary
 
 
 def test_a_failing_audit(runner):
@@ -171,9 +173,10 @@ def test_a_failing_audit(runner):
     assert "95 %25 interval" in second
     assert runner.outputs["exit-code"] == "1"
     lines = runner.summary.read_text().splitlines()
-    assert lines[2].startswith("- No, recalibrate first. ")
-    assert lines[3].startswith("- FAILED: ece at most 0.01")
-    assert lines[4].startswith("- passed: brier at most 0.9")
+    assert lines[2].startswith("**No, recalibrate first. ")
+    assert lines[4] == "- FAILED: this answer was not to pass."
+    assert lines[5].startswith("- FAILED: ece at most 0.01")
+    assert lines[6].startswith("- passed: brier at most 0.9")
     assert (runner.workspace / "gates.xml").read_text().startswith("<?xml")
 
 
@@ -196,6 +199,7 @@ def test_bad_input(runner, inputs, said):
     done = runner("Audit", **{"file": "scores.csv", "options": "--no-fix"} | inputs)
     assert done.returncode == 2
     (annotation,) = obeyed(done.stdout)
+    assert done.stderr == ""  # GitHub reads it too, and in no order with the other stream
     assert said in annotation
     assert runner.outputs["exit-code"] == "2"
     assert runner.outputs.get("answer", "") == ""
