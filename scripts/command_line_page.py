@@ -20,7 +20,7 @@ are the guides.
 | exit code | |
 |---|---|
 | 0 | the command ran, and no gate failed; without gates, a bad verdict exits with 0 too |
-| {GATE_FAILED} | a gate failed: `--fail-above` or `--fail-below` |
+| {GATE_FAILED} | a gate failed: `--fail-above`, `--fail-below` or `--fail-on` |
 | {BAD_INPUT} | bad input, or an option that does not exist; the message says what to do |
 | {INTERRUPTED} | interrupted; nothing was left half-written |
 

@@ -45,6 +45,8 @@ NEEDS = {  # a package or program, and what it is no use without
     "lightgbm": ["lightgbm"],
     "onnx": ["onnx", "onnxruntime", "skl2onnx"],
     "xgboost": ["xgboost"],
+    "pre_commit": ["pre_commit"],
+    "prometheus_client": ["prometheus_client"],
     "sphinx": ["sphinx", "myst_parser", "furo", "sphinx_design", "sphinx_copybutton", "latex2mathml"],
 }
 PROGRAMS = ("java", "node", "chromium", "c++")

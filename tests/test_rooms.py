@@ -36,6 +36,7 @@ ROOMS: dict[str, set[str]] = {
     "plots": {"numpy", "matplotlib", "mpl_toolkits"},
     "report": {"numpy", "scipy"},
     "auditing": {"numpy", "scipy"},
+    "testing": set(),
     "torch": {"numpy", "torch", "torchmetrics", "triton"},
     "toolbox": {"numpy"},
     "integrations": {"numpy"},  # and the tool that a file is named after

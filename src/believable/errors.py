@@ -48,6 +48,32 @@ class Row(NamedTuple):
         return f"row {self.number}{line}{f' of {self.file}' if self.file else ''}"
 
 
+class Limit(NamedTuple):
+    """A limit on a metric; as text, the keyword argument of `believable.testing.assert_calibrated`.
+
+    Attributes
+    ----------
+    metric : str
+        The alias of the metric.
+    end : {"low", "high", "value", ""}
+        What is compared with the limit: an end of the interval, the value, or the worse end ("").
+    limit : float
+    above : bool
+        Whether numbers above the limit are too many, or those below it too few.
+
+    >>> print(Limit("ece", "value", 0.1, True))
+    ece_value=0.1
+    """
+
+    metric: str
+    end: str
+    limit: float
+    above: bool
+
+    def __str__(self) -> str:
+        return f"{self.metric}{'_' if self.end else ''}{self.end}={self.limit:g}"
+
+
 class OneOf(tuple[Any, ...]):
     """The values that an argument accepts.
 
@@ -157,6 +183,10 @@ class Wording:
         """Return the text of a hint."""
         return told(self.hints.get(hint, hint.value), {}, self)
 
+    def limit(self, limit: Limit) -> str:
+        """Return a limit on a metric, as the user would write it."""
+        return str(limit)
+
 
 PYTHON = Wording()
 REFERENCE = re.compile(r"\{(\w+)(?:=([^{}]*))?(!r)?(?::([^{}]*))?\}")
@@ -235,6 +265,8 @@ def told(template: str, parts: Mapping[str, Any], wording: Wording) -> str:
 def _in_words(value: Any, wording: Wording) -> str:
     if isinstance(value, Hint):
         return wording.hint(value)
+    if isinstance(value, Limit):
+        return wording.limit(value)
     if isinstance(value, Sentence):
         return value.told(wording)
     return ", ".join(_in_words(one, wording) for one in value) if isinstance(value, list) else str(value)
@@ -263,7 +295,7 @@ class _Shown(str):
 def _portable(sentence: Sentence, name: str) -> Any:
     """Return a part that any process can unpickle: for values that are not plain, the text that the message shows."""
     value = sentence.parts[name]
-    if value is None or type(value) in (str, int, float, bool, Row, Hint, Sentence, _Shown):
+    if value is None or type(value) in (str, int, float, bool, Row, Limit, Hint, Sentence, _Shown):
         return value
     shown = [found[0] for found in REFERENCE.finditer(sentence.template) if found[1] == name]
     return _Shown(told(shown[0].replace("=", "!r"), {name: value}, PYTHON) if shown else str(value))

@@ -41,7 +41,7 @@ def test_what_does_not_go_together_is_refused(run, files, tmp_path):
     assert result.exit_code == 2
     assert "--names has 1 different names for 2 files" in result.stderr
     result = run("audit", *files, "--names", "a,b", "--fail-above", "ece=0.1")
-    assert "--fail-above and --fail-below cannot be combined with --names" in result.stderr
+    assert "--fail-above, --fail-below and --fail-on cannot be combined with --names" in result.stderr
     result = run("audit", *files, "--names", "a,b", "--markdown", tmp_path / "m.md")
     assert "--markdown is for a single model" in result.stderr
     other = tmp_path / "other.csv"

@@ -52,7 +52,16 @@ ONLY_IN_PYTHON = {
         "spacing",
     ),
 }
-NOT_CALLED = {"cli", "torch", "decide", "engines", "streams", "cascade.py", "toolbox.py"}  # by the command line
+NOT_CALLED = {
+    "cli",
+    "torch",
+    "decide",
+    "engines",
+    "streams",
+    "cascade.py",
+    "toolbox.py",
+    "testing.py",
+}  # by the command line
 SAME_IN_BOTH = {"predictions"}
 HINTS_ONLY_IN_PYTHON = {
     *(Hint.LOGITS_IN_FRAME, Hint.LOGITS_TO_FIT, Hint.LOGITS_TO_DECIDE, Hint.DROP_OR_IGNORE),

@@ -86,6 +86,8 @@ def test_a_need_of_a_block_is_its_own(tmp_path):
 def test_blocks_are_run_or_say_that_they_are_not_code(page):
     """A block is code that is run, output, or in a language that something else in the suite runs."""
     others = {"portable.md": {"js", "sql"}}
+    others |= {f"{name}.md": {"yaml"} for name in ("github-actions", "junit", "pre-commit")}
+    others["prometheus.md"] = {"promql"}  # evaluated in tests/streams/test_prometheus.py
     known = {"python", "sh", "text", "console", "json", "html", "{toctree}", "{eval-rst}"} | others.get(
         page.name, set()
     )

@@ -30,7 +30,7 @@ from believable.predictions import Predictions
 from believable.predictions.view import View
 from believable.readers.load import Loaded
 from believable.report.document import Audit
-from believable.report.parts import Bin, CurveLine, Fix, Stage, Versus
+from believable.report.parts import Bin, CurveLine, Fix, Part, Stage, Versus
 from believable.report.verdicts import Verdict
 from believable.stats import BinStats
 from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, refuse_extras
@@ -144,18 +144,7 @@ def audit(
     _check.flag(fix, "fix")
     _check.flag(progress, "progress", or_none=True)
     compared = None if compare_with is None else source.beside(compare_with, actuals, sample_weight)
-    seed = random_state if isinstance(random_state, int) else int(generator(random_state).integers(2**31))
-    judged = source.view(notion, pooled=False).notion
-    view = source.view(judged, pooled=judged in NOTIONS_POOLED_IN_HEADLINE)
-    settings = AuditSettings(
-        n_bins=n_bins,
-        strategy=str(strategy),  # type: ignore[arg-type]
-        notion=view.notion,
-        pooled=view.pooled,
-        pairs=source.are_pairs,
-        level=level,
-        random_state=seed,
-    )
+    view, settings = settings_of(source, n_bins, strategy, notion, level, random_state)
     extras = AuditExtras(
         compared=compared,
         fix=fix,
@@ -203,19 +192,15 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
     metrics = Measurer(source, settings, judged).all()
     coarse = source.too_coarse(settings.n_bins, settings.strategy)
     parts = by_class(source, settings) if source.has_classes and not coarse else ()
-    found, known = by_subgroup(source, settings)
-    if judged.findings:  # then only a subgroup that is certainly worse than all rows together is worth a sentence
-        known = [one for one in known if one.evidence.least_error > judged.high]
+    judged, found = judged_with_subgroups(judged, source, settings)
     not_tried = Remedy(None, "it was not requested", None, ())
     recalibrated = remedy(source, settings, extras.progress) if extras.fix else not_tried
     stages: dict[Stage, AuditSource] = {"before": source}
     if recalibrated.after is not None:
         stages["after"] = source.recalibrated(recalibrated.after)
     slices, not_shown = slices_of(stages, view, parts, found)
-    judged = with_findings(
-        judged,
-        [found for found in (subgroup_is_wrong(known, len(found)), recalibration_gains(recalibrated.fix)) if found],
-    )
+    gains = recalibration_gains(recalibrated.fix)
+    judged = with_findings(judged, [] if gains is None else [gains])
     facts = AuditFacts(
         source=source,
         stats=stats,
@@ -257,6 +242,35 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
         made_on=date.today().isoformat(),
         slices=slices,
         left_out=not_shown,
+    )
+
+
+def judged_with_subgroups(
+    judged: Verdict, source: AuditSource, settings: AuditSettings
+) -> tuple[Verdict, tuple[Part, ...]]:
+    """Return the verdict with what the subgroups add to it, and the subgroups."""
+    found, known = by_subgroup(source, settings)
+    if judged.findings:  # then only a subgroup that is certainly worse than all rows together is worth a sentence
+        known = [one for one in known if one.evidence.least_error > judged.high]
+    wrong = subgroup_is_wrong(known, len(found))
+    return with_findings(judged, [] if wrong is None else [wrong]), found
+
+
+def settings_of(
+    source: AuditSource, n_bins: int, strategy: Strategy, notion: Notion | None, level: float, random_state: Any
+) -> tuple[View, AuditSettings]:
+    """Return the curve that the headline judges, and the settings that all parts of an audit share."""
+    seed = random_state if isinstance(random_state, int) else int(generator(random_state).integers(2**31))
+    judged = source.view(notion, pooled=False).notion
+    view = source.view(judged, pooled=judged in NOTIONS_POOLED_IN_HEADLINE)
+    return view, AuditSettings(
+        n_bins=n_bins,
+        strategy=str(strategy),  # type: ignore[arg-type]
+        notion=view.notion,
+        pooled=view.pooled,
+        pairs=source.are_pairs,
+        level=level,
+        random_state=seed,
     )
 
 

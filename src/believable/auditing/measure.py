@@ -66,19 +66,33 @@ class Measurer:
             "score": AUDITED_SCORES,
             "discrimination": AUDITED_DISCRIMINATION,
         }
-        found = []
-        for family, aliases in families.items():
-            for row in map(find_metric, aliases):
-                if self.source.kind not in row.kinds:
-                    continue  # the verdict already gives the accuracy of answers
-                try:
-                    found.append(self._measured(row, family))
-                except UndefinedError:  # such as the AUC when all outcomes are the same
-                    continue
-                except InputError:
-                    if not self.source.too_coarse(self.settings.n_bins, self.settings.strategy):
-                        raise
-        return tuple(found)
+        found = (
+            self._measured_if_defined(find_metric(alias), family)
+            for family, aliases in families.items()
+            for alias in aliases
+        )
+        return tuple(measured for measured in found if measured is not None)
+
+    def one(self, alias: str) -> Measured:
+        """Return one metric, the same as among all; raise KeyError if it is not defined for these predictions."""
+        family: Family = "calibration" if alias in AUDITED_ERRORS[self.source.kind] else "score"
+        family = "discrimination" if alias in AUDITED_DISCRIMINATION else family
+        measured = self._measured_if_defined(find_metric(alias), family)
+        if measured is None:
+            raise KeyError(alias)
+        return measured
+
+    def _measured_if_defined(self, row: Metric, family: Family) -> Measured | None:
+        if self.source.kind not in row.kinds:
+            return None  # the verdict already gives the accuracy of answers
+        try:
+            return self._measured(row, family)
+        except UndefinedError:  # such as the AUC when all outcomes are the same
+            return None
+        except InputError:
+            if not self.source.too_coarse(self.settings.n_bins, self.settings.strategy):
+                raise
+            return None
 
     def _measured(self, row: Metric, family: Family) -> Measured:
         asked = options_for(row, self.settings.options, self.source.kind)

@@ -33,7 +33,7 @@ def sentences(command: Callable[..., None]) -> Callable[..., None]:
         except BrokenPipeError:  # the reader of the output has stopped, as head does; click ends quietly
             raise
         except (BelievableError, OSError) as error:
-            click.echo(f"Error: {_said(error)}", err=True)
+            click.echo(f"Error: {said(error)}", err=True)
             raise SystemExit(BAD_INPUT) from None
         except KeyboardInterrupt:
             click.echo("Interrupted: nothing was left half-written.", err=True)
@@ -42,7 +42,8 @@ def sentences(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _said(error: Exception) -> str:
+def said(error: Exception) -> str:
+    """Return the message of an error, in the words of the command line."""
     return in_options(error.sentence) if isinstance(error, BelievableError) else str(error)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from believable.cli._gates import Result
+    from believable.auditing.gates import Result
     from believable.report import Audit, Verdict
     from believable.report.text import Section
 

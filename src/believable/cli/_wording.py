@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from believable.errors import LOOK_LIKE_LOGITS, LOOK_LIKE_PERCENTAGES, Hint, OneOf, Sentence, Wording
+from believable.errors import LOOK_LIKE_LOGITS, LOOK_LIKE_PERCENTAGES, Hint, Limit, OneOf, Sentence, Wording
 
 OPTIONS = {
     "auc": "--auc",
@@ -96,6 +96,10 @@ class CommandLine(Wording):
         if value is True:
             return option
         return f"{option} {value!r}" if name in SHOWN_AS_IN_THE_DATA else f"{option} {value}"
+
+    def limit(self, limit: Limit) -> str:
+        option, end = "--fail-above" if limit.above else "--fail-below", f".{limit.end}" if limit.end else ""
+        return f"{option} {limit.metric}{end}={limit.limit:g}"
 
 
 COMMAND_LINE = CommandLine(OPTIONS | NAMES_OF_DATA, HINTS)

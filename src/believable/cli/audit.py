@@ -10,16 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from believable.cli._common import GATE_FAILED, STANDARD_STREAM, called, new_console, say, sentences, warnings_as_notes
-from believable.cli._gates import Gate, gates_of
+from believable.cli._common import (
+    BAD_INPUT,
+    GATE_FAILED,
+    STANDARD_STREAM,
+    called,
+    new_console,
+    said,
+    say,
+    sentences,
+    warnings_as_notes,
+)
+from believable.cli._gates import FAIL_ON, answer_gate_of, gates_of
 from believable.cli._inputs import names_in, read, read_other
+from believable.cli._junit import Junit, junit_written
 from believable.cli._large import Large, files_behind, is_large, read_large
 from believable.cli._options import Measuring, Sectioned, shared_options
 from believable.cli._outputs import NAMES_OF_OUTPUTS, check_outputs, write_outputs, write_plot
 from believable.cli._show import show_audit, show_gates, show_section, show_verdict, working
-from believable.errors import InputError
+from believable.errors import BelievableError, InputError
 
 if TYPE_CHECKING:
+    from believable.auditing.gates import AnswerGate, Gate, Result
     from believable.readers import Loaded
     from believable.report import Audit
 
@@ -30,8 +42,9 @@ SECTIONS = {
     ),
     "How to measure": ("bins", "strategy", "notion", "level", "fix", "seed"),
     "What to write": ("full", "html", "json", "markdown", "plot", "title", "quiet"),
-    "Gates": ("fail_above", "fail_below"),
+    "Gates": ("fail_above", "fail_below", "fail_on", "junit"),
     "Large files": ("stream", "checkpoint", "checkpoint_every", "save_summary"),
+    "Several files": ("each",),
     "Other models on the same rows": ("names", "compare", "compare_prob"),
     "Rerankers": ("run", "qrels", "rel", "graded", "unjudged", "map"),
     "Language models": ("samples", "normalise", "filter"),
@@ -81,6 +94,18 @@ READABLE = click.Path(path_type=Path)
     "below LIMIT. NAME.high=LIMIT compares the upper end, NAME.value=LIMIT the value.",
 )
 @click.option(
+    "--fail-on",
+    type=click.Choice(list(FAIL_ON)),
+    multiple=True,
+    help='Exit with 1 if the answer is "No, recalibrate first" (recalibrate); "Use with care" or worse (care); or "Not '
+    'enough data" (not-enough-data). May be repeated: --fail-on care --fail-on not-enough-data',
+)
+@click.option(
+    "--junit",
+    type=WRITABLE,
+    help="Write the results of the gates here, as JUnit XML for CI systems; - for the standard output.",
+)
+@click.option(
     "--stream",
     is_flag=True,
     help="Read Parquet files in one pass, in little memory; this is the default for more than 5 million rows.",
@@ -98,6 +123,11 @@ READABLE = click.Path(path_type=Path)
 )
 @click.option(
     "--save-summary", type=READABLE, help="Write the summary (all counts) here, to audit it later in place of FILE."
+)
+@click.option(
+    "--each",
+    is_flag=True,
+    help="Audit each FILE by itself. Exit with 2 if any cannot be audited, otherwise with 1 if a gate failed for any.",
 )
 @click.option(
     "--names",
@@ -150,16 +180,63 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
     With --names, each FILE is a model: `believable audit a.csv b.csv --names a,b` audits 2 to 8 models on the same rows
     and ranks them.
 
+    With --each, every FILE is audited by itself, with the same options.
+
     To audit a reranker, use --run and --qrels in place of FILE. Raw scores in a FILE cannot be audited: first turn them
     into probabilities with `believable fit` and `believable apply`. Logs of lm-evaluation-harness (--log_samples), and
     JSON lines with the fields confidence and correct, are recognised automatically.
 
     Exit code: 0 if no gate failed, whatever the verdict, 1 if a gate failed, 2 for bad input, 130 if interrupted.
     """
+    if given.pop("each"):
+        raise SystemExit(_audit_each(files, given))
+    junit = given["junit"]
+    inputs = [*(files if junit is None else files_behind(files)), given["compare"], given["run"], given["qrels"]]
+    with junit_written(junit, inputs, title=given["title"] or _name_of(files)) as report:
+        kept = _audit(files, given, report)
+    if junit not in (None, STANDARD_STREAM):
+        say(new_console(stderr=STANDARD_STREAM in (given[name] for name in OUTPUTS)), f"Gates written to {junit}")
+    if not kept:
+        raise SystemExit(GATE_FAILED)
+
+
+def _audit_each(files: Sequence[Path], given: Mapping[str, Any]) -> int:
+    """Audit each file by itself, and return the worst exit code: a file that cannot be audited does not stop others."""
+    for_one = (*OUTPUTS, "junit", "save_summary", "checkpoint", "title", "names", "compare", "run", "qrels")
+    for name in for_one:
+        if given[name] is not None:
+            raise InputError(f"--{name.replace('_', '-')} is for a single audit and cannot be combined with --each")
+    from believable.report.text import one_line
+
+    if not files:
+        raise InputError("name at least one FILE to audit with --each")
+    worst = 0
+    for i, file in enumerate(files):
+        console = new_console()
+        console.print() if i else None
+        say(console, f"--- {one_line(called(file))}")
+        try:
+            kept = _audit((file,), given, Junit(""))
+        except BrokenPipeError:
+            raise
+        except (BelievableError, OSError) as error:
+            click.echo(f"Error: {said(error)}", err=True)
+            worst = BAD_INPUT
+        else:
+            worst = worst or (0 if kept else GATE_FAILED)
+    return worst
+
+
+def _name_of(files: Sequence[Path]) -> str:
+    return called(files[0]) if files else "audit"
+
+
+def _audit(files: tuple[Path, ...], given: Mapping[str, Any], report: Junit) -> bool:
+    """Audit what the options name, and print it; return whether no gate failed."""
     settings = Settings.taken_from(given)
     if settings.names is not None:
         _audit_models(files, names_in([settings.names]), settings)
-        return
+        return True
     found_in = _read(files, settings)
     what: Any = found_in.summary if isinstance(found_in, Large) else found_in.predictions
     for gate in settings.gates:
@@ -170,11 +247,12 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
     n = what.n if isinstance(found_in, Large) else len(what)
     with warnings_as_notes(), working(f"Auditing {n:,} rows"):
         found = _made(files, found_in, settings, other, other_name)
-        results = [gate.result(found) for gate in settings.gates]
+        results = settings.results(found)
+        report.add(found.verdict, results)
         written = write_outputs(settings.outputs, found, what, _drawn(settings))
     if settings.columns["save_summary"] is not None:
         written.append(f"Summary written to {settings.columns['save_summary']}")
-    console = new_console(stderr=STANDARD_STREAM in settings.outputs.values())
+    console = new_console(stderr=STANDARD_STREAM in {**settings.outputs, "junit": settings.junit}.values())
     if settings.quiet:
         show_verdict(console, found.verdict)
     else:
@@ -184,8 +262,7 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
     show_gates(console, results)
     for sentence in written:
         say(console, sentence)
-    if not all(result.kept for result in results):
-        raise SystemExit(GATE_FAILED)
+    return all(result.kept for result in results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +284,10 @@ class Settings:
     full, quiet : bool
         How much to print.
     gates : list of Gate
+    answer_gate : AnswerGate or None
+        The gate on the answer.
+    junit : path or None
+        The file for the results of the gates.
     names : str or None
         The names of the models, if each file is one.
     compare, compare_prob : path and str, or None
@@ -223,6 +304,8 @@ class Settings:
     full: bool
     quiet: bool
     gates: list[Gate]
+    answer_gate: AnswerGate | None
+    junit: Path | None
     names: str | None
     compare: Path | None
     compare_prob: str | None
@@ -233,19 +316,26 @@ class Settings:
         """Sort the options by purpose; raise if one is invalid by itself."""
         rest = dict(given)
         gates = gates_of(rest.pop("fail_above"), rest.pop("fail_below"))
+        answer_gate = answer_gate_of(rest.pop("fail_on"))
         how = Measuring.taken_from(rest)
         outputs = {name: rest.pop(name) for name in OUTPUTS}
         own = {
             name: rest.pop(name)
-            for name in ("notion", "fix", "title", "full", "quiet", "names", "compare", "compare_prob")
+            for name in ("notion", "fix", "title", "full", "quiet", "junit", "names", "compare", "compare_prob")
         }
-        return cls(how=how, outputs=outputs, gates=gates, columns=rest, **own)
+        return cls(how=how, outputs=outputs, gates=gates, answer_gate=answer_gate, columns=rest, **own)
+
+    def results(self, found: Audit) -> list[Result]:
+        """Compare the audit with every gate."""
+        on_answer = [] if self.answer_gate is None else [self.answer_gate.result(found.verdict)]
+        return [*on_answer, *(gate.result(found.__getitem__, found.verdict.level) for gate in self.gates)]
 
 
 def _read(files: Sequence[Path], settings: Settings) -> Loaded | Large:
     """Check the output files, then read the rows, or count them in one pass."""
     asked = settings.columns
     written = settings.outputs | {"save-summary": asked["save_summary"], "checkpoint": asked["checkpoint"]}
+    written |= {"junit": settings.junit}
     inputs = files_behind(files) if any(written.values()) else files
     check_outputs(written, [*inputs, settings.compare, asked["run"], asked["qrels"]])
     rows = asked | {"compare": settings.compare, "compare_prob": settings.compare_prob}
@@ -269,11 +359,14 @@ def _audit_models(files: Sequence[Path], names: Sequence[str], settings: Setting
     without = {"markdown": outputs["markdown"], "compare": settings.compare, "compare-prob": settings.compare_prob}
     without |= {"stream": asked.get("stream") or None, "checkpoint": asked.get("checkpoint")}
     without |= {"save-summary": asked["save_summary"], "run": asked["run"], "title": settings.title}
+    without |= {"junit": settings.junit}
     for option, value in without.items():
         if value is not None:
             raise InputError(f"--{option} is for a single model and cannot be combined with --names")
-    if settings.gates:
-        raise InputError("--fail-above and --fail-below cannot be combined with --names: audit each model by itself")
+    if settings.gates or settings.answer_gate is not None:
+        raise InputError(
+            "--fail-above, --fail-below and --fail-on cannot be combined with --names: audit each model by itself"
+        )
     check_outputs(outputs, list(files))
     models = {name: read(file, asked | {"seed": settings.how.seed}) for name, file in zip(names, files, strict=True)}
     (first, expected), *others = models.items()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from believable.cli._common import STANDARD_STREAM, called, new_console, say, sentences, warnings_as_notes
-from believable.cli._gates import find
 from believable.cli._inputs import read, read_other
 from believable.cli._options import Measuring, shared_options
 from believable.cli._show import show_section, working
@@ -53,6 +52,7 @@ def compare(
     from believable.auditing.versus import versus
     from believable.inference.clusters import cluster_of_rows
     from believable.readers.same_rows import refuse_other_ids, refuse_other_rows
+    from believable.report.metric_names import find
     from believable.report.text import Section, versus_rows
     from believable.stats.source import number_of_bins
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from believable.cli._common import new_console, say, sentences
-from believable.cli._gates import find
 from believable.cli._show import show_section
 
 if TYPE_CHECKING:
@@ -62,6 +61,8 @@ def metrics(name: str | None, as_json: bool) -> None:
     from believable.metrics import METRICS
 
     if name is not None:
+        from believable.report.metric_names import find
+
         row = find(name, f"believable metrics {name}")
         say(new_console(), json.dumps(_facts(row) | {"definition": _definition(row)}) if as_json else _in_full(row))
         return
