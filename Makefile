@@ -8,6 +8,7 @@ PEERS  := .bench
 LOWEST := .lowest
 HOSTED := .hosts
 SANITIZED := .sanitize
+DISTED := .dist
 BIN    := $(VENV)/bin
 UV     := $(shell command -v uv 2>/dev/null)
 PROJECT_FILES := pyproject.toml setup.py Makefile $(wildcard src/believable/_kernels/compiled/c/*)
@@ -21,7 +22,7 @@ MAKE_VENV := $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet -
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-lowest test-hosts sanitize lint bench bench-smoke bench-fixes arena oracle docs site notebooks clean
+.PHONY: help demo test test-fast test-lowest test-hosts sanitize dist lint bench bench-smoke bench-fixes arena oracle docs site notebooks clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -132,6 +133,22 @@ sanitize-%: $(SANITIZED)/%/.built
 
 sanitize: sanitize-thread sanitize-address  ## the kernels in C, checked for data races, undefined behaviour and memory errors
 
+# What PyPI would get: built, checked, and tried in empty environments, where the tests of these folders run.
+TRIED := $(addprefix tests/,test_surface.py test_check.py test_binning.py test_packaging.py kernels stats curves)
+
+$(DISTED)/.dist: pyproject.toml
+	@test -x $(DISTED)/bin/python || $(PYTHON) -m venv $(DISTED)
+	@$(DISTED)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(DISTED)/bin/python -m pip install --quiet --disable-pip-version-check --group dist
+	@touch $@
+
+dist: $(DISTED)/.dist  ## build the wheel and the source distribution, and try both in empty environments
+	@rm -rf dist
+	$(DISTED)/bin/python -m build --outdir dist . > $(DISTED)/build.log 2>&1 || { cat $(DISTED)/build.log; exit 1; }
+	$(DISTED)/bin/python -m twine check --strict dist/*
+	$(DISTED)/bin/python -m abi3audit --strict dist/*.whl
+	$(DISTED)/bin/python scripts/try_distribution.py dist $(TRIED)
+
 lint: $(VENV)/.lint  ## ruff and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -181,4 +198,4 @@ notebooks: $(VENV)/.notebooks  ## run the sources in examples/ and keep them as 
 	$(BIN)/python scripts/make_notebooks.py $(NOTEBOOKS)
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) $(PEERS) $(LOWEST) $(HOSTED) $(SANITIZED) .oracle site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(LOWEST) $(HOSTED) $(SANITIZED) $(DISTED) .oracle site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

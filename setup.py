@@ -1,6 +1,6 @@
 """The compiled kernels, which are optional: without a C compiler the package installs all the same, and NumPy works.
 
-Everything else about the package is in pyproject.toml.
+Also the README as PyPI shows it. Everything else about the package is in pyproject.toml.
 """
 
 import contextlib
@@ -18,6 +18,9 @@ from setuptools.errors import BaseError, CCompilerError
 # An older pip complains of a dependency first, at length, before it comes to requires-python.
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit(f"believable needs Python 3.11 or newer; this is {sys.version.split()[0]}, {sys.executable}")
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "scripts"))  # which pip and build do not put there
+from pypi_readme import readme_of_this_version
 
 SOURCES = Path("src/believable/_kernels/compiled/c")
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))  # which has no stable ABI yet
@@ -86,4 +89,6 @@ setup(
     cmdclass={"build_ext": BuildKernels},
     ext_modules=[kernels],
     options={} if FREE_THREADED else {"bdist_wheel": {"py_limited_api": "cp311"}},
+    long_description=readme_of_this_version(),
+    long_description_content_type="text/markdown",
 )

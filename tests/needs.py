@@ -47,6 +47,7 @@ NEEDS = {  # a package or program, and what it is no use without
     "xgboost": ["xgboost"],
     "pre_commit": ["pre_commit"],
     "prometheus_client": ["prometheus_client"],
+    "yaml": ["yaml"],  # which Sphinx brings
     "sphinx": ["sphinx", "myst_parser", "furo", "sphinx_design", "sphinx_copybutton", "latex2mathml"],
 }
 PROGRAMS = ("java", "node", "chromium", "c++")

@@ -10,18 +10,29 @@ import sys
 import pytest
 
 import believable
+from believable._kernels import backend
 from believable.cli import main
 from believable.readers.columns import LABEL_NAMES, PROB_NAMES, PROB_PREFIXES
 from believable.readers.formats import FORMAT_NAMES
 
 
 def test_version_and_module(run):
-    """`believable --version` and `python -m believable` are the same program."""
-    assert run("--version").output.strip() == f"believable, version {believable.__version__}"
+    """`believable --version` and `python -m believable` are the same program, and name the kernels in use."""
+    which = {"compiled": "compiled kernels", "numpy": "kernels in NumPy"}[backend]
+    assert run("--version").output.splitlines()[0] == f"believable, version {believable.__version__}, {which}"
     module = subprocess.run(
         [sys.executable, "-m", "believable", "--version"], capture_output=True, text=True, check=True
     )
-    assert module.stdout.strip() == run("--version").output.strip()
+    assert module.stdout.strip() == run("--version").output.splitlines()[0]
+
+
+def test_missing_kernels_are_mentioned(run, monkeypatch):
+    """Without compiled kernels `--version` says how to get them, unless NumPy was asked for."""
+    monkeypatch.setattr("believable._kernels.backend", "numpy")
+    monkeypatch.delenv("BELIEVABLE_KERNELS", raising=False)
+    assert "kernels in NumPy\nCompiled kernels are faster: install a C compiler" in run("--version").output
+    monkeypatch.setenv("BELIEVABLE_KERNELS", "numpy")
+    assert run("--version").output.strip().endswith("kernels in NumPy")
 
 
 @pytest.mark.parametrize("name", main.commands)

@@ -63,7 +63,9 @@ def test_without_a_build():
 
 def test_names_in_c_are_unique():
     """No function of one C file hides that of another."""
-    folder = Path(threads.__file__).parent / "c"
+    folder = Path(__file__).parents[2] / "src/believable/_kernels/compiled/c"
+    if not folder.exists():
+        pytest.skip("the C sources are not installed with a wheel, which these tests are run on")
     names = [name for path in folder.glob("*.c") for name in re.findall(r"METHOD\((\w+)\)", path.read_text())]
     assert len(names) == len(set(names)) > 10
 

@@ -29,8 +29,28 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def show_version(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:
+    """Print the version, and which kernels compute: without a compiler at installation, they are slower."""
+    if not asked or ctx.resilient_parsing:
+        return
+    from believable._kernels import backend
+
+    which = "compiled kernels" if backend == "compiled" else "kernels in NumPy"
+    click.echo(f"believable, version {__version__}, {which}")
+    if backend == "numpy" and not os.environ.get("BELIEVABLE_KERNELS"):
+        click.echo("Compiled kernels are faster: install a C compiler, then install believable again.", err=True)
+    ctx.exit()
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="believable")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=show_version,
+    help="Show the version, and whether the compiled kernels are in use.",
+)
 def main() -> None:
     """Are my numeric scores believable probabilities?
 
