@@ -35,6 +35,7 @@ ONLY_IN_PYTHON = {
         "reduction",
         "weights",
     ),
+    *("cv_results", "y_true"),
     *("eps", "errors", "estimator", "ignore_label", "interval", "layout", "limit", "metric", "metrics", "multilabel"),
     *(
         "folds",
@@ -61,6 +62,7 @@ NOT_CALLED = {
     "cascade.py",
     "toolbox.py",
     "testing.py",
+    "integrations",
 }  # by the command line
 SAME_IN_BOTH = {"predictions"}
 HINTS_ONLY_IN_PYTHON = {
