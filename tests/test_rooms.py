@@ -32,7 +32,7 @@ ROOMS: dict[str, set[str]] = {
     "recalibrate": {"numpy", "scipy", "sklearn"},
     "decide": {"numpy", "scipy"},
     "engines": {"numpy", "narwhals", "polars", "pyspark"},  # polars: in workers of Spark; pyspark: its vectors
-    "readers": {"numpy", "polars"},
+    "readers": {"numpy", "polars", "zstandard", "pyarrow"},  # the last two: archives compressed with Zstandard
     "writers": {"numpy", "polars"},
     "plots": {"numpy", "matplotlib", "mpl_toolkits"},
     "report": {"numpy", "scipy"},
