@@ -115,6 +115,7 @@ def _python(block: Block, page: Path, names: dict[str, Any]) -> str:
     code = "\n" * (block.line - 1) + block.code  # so that a traceback has the line of the page
     with contextlib.redirect_stdout(out), warnings.catch_warnings():
         warnings.simplefilter("error")  # a page that makes a warning shows it, or does not make it
+        warnings.filterwarnings("ignore", "Unclosed <MemoryObject", ResourceWarning)  # Inspect AI leaves streams open
         exec(compile(code, page.name, "exec"), names)
     return out.getvalue()
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from believable.errors import InputError, MissingDependencyError
+from believable.errors import BelievableError, InputError, MissingDependencyError
 
 ENDING = ".eval"
 SAMPLES = re.compile(r"samples/[^/]+\.json")
@@ -109,7 +109,9 @@ def _content(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> b
             return _unpacked(path, archive, member)
         with archive.open(member) as stream:
             return stream.read()
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+    except (BelievableError, MemoryError):
+        raise
+    except Exception as error:  # each decompressor has errors of its own
         raise InputError(f"{path}: {member.filename!r} is damaged or encrypted: {error}") from error
 
 
