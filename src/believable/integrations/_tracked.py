@@ -57,8 +57,8 @@ def start_of_names(prefix: Any) -> str:
     """Return what all names begin with, if the prefix is legal in every tool."""
     if not isinstance(prefix, str) or not all(re.fullmatch(r"[\w-][\w.-]*", part, re.ASCII) for part in _parts(prefix)):
         raise InputError(
-            '{argument} must consist of letters from A to Z, digits, "_", "-" and ".", with single "/" between or after '
-            "them, got {got!r}",
+            '{argument} must consist of letters from A to Z, digits, "_", "-" and ".", with a single "/" between or '
+            "after them, got {got!r}",
             argument="prefix",
             got=prefix,
         )
@@ -76,9 +76,7 @@ def _parts(prefix: str) -> list[str]:
 def numbers_of(audit: Audit, start: str) -> dict[str, float]:
     """Return the numbers of an audit by name, without those that are not defined."""
     return {
-        f"{start}{name}": float(value)
-        for name, value in _numbers(audit)
-        if value is not None and not math.isnan(value)
+        f"{start}{name}": float(value) for name, value in _numbers(audit) if value is not None and not math.isnan(value)
     }
 
 

@@ -295,21 +295,19 @@ def _rows(given: Any, dataset: Any, option: str) -> Any:
 def _column(name: Any, *tables: Any) -> Any:
     """Return a column of the first table that has it; the last argument is the option that names it."""
     *tables, option = tables
-    known = [list(table.columns) for table in tables if hasattr(table, "columns")]
+    known = [str(column) for table in tables for column in getattr(table, "columns", ())]
     for table in tables:
         if name in getattr(table, "columns", ()):
             return np.asarray(table[name])
     raise InputError(
-        "{argument} names the column {got!r}, but {known}",
+        "{argument} names the column {got!r}, but {there}",
         argument=option,
         got=name,
-        known=f"the columns are {', '.join(map(str, sum(known, [])))}" if known else "the data have no named columns",
+        there=f"the columns are {', '.join(known)}" if known else "the data have no named columns",
     )
 
 
-def _predictions(
-    config: Mapping[str, Any], dataset: Any, model: Any, column: str | None, weight: Any
-) -> Predictions:
+def _predictions(config: Mapping[str, Any], dataset: Any, model: Any, column: str | None, weight: Any) -> Predictions:
     """Return the checked probabilities and outcomes."""
     named, features = config.get("probabilities"), dataset.features_data
     classifier = _classifier_behind(model) if named is None else None
@@ -330,7 +328,7 @@ def _predictions(
             argument="probabilities",
         )
     else:
-        scores = output[column] if column is not None and hasattr(output, "columns") else output
+        scores = _column(column, output, "predictions") if column is not None and hasattr(output, "columns") else output
     return _of_scores(_as_array(scores), dataset.labels_data, weight, config)
 
 
@@ -356,6 +354,8 @@ def _as_array(scores: Any) -> Any:
     found = np.asarray(scores)
     if found.dtype == object and found.ndim == 1 and len(found) and np.ndim(found[0]) == 1:
         return np.stack([np.asarray(row) for row in found])
+    if found.dtype == object and all(isinstance(one, float) for one in found.ravel()):
+        found = found.astype(np.float64)
     if found.ndim == 2 and found.shape[1] == 1:
         return found[:, 0]
     return found
