@@ -15,7 +15,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import onnx
-from google.protobuf.message import DecodeError
 from onnx import TensorProto, helper, numpy_helper
 
 from believable import _check
@@ -197,7 +196,7 @@ def _loaded(model: Any) -> Any:
         )
     try:
         return onnx.load(os.fspath(model))
-    except (OSError, DecodeError) as error:
+    except Exception as error:  # protobuf has errors of its own for what it cannot parse
         raise InputError(
             "{argument}: {path} cannot be read as an ONNX model: {why}",
             argument="model",
