@@ -29,20 +29,38 @@ RNG = np.random.default_rng(0)
 HOSTILE = ["a/b", "a_b", "..", "", "é ü", "<script>", "0.5", "x" * 300]
 
 
-@pytest.fixture(params=["sqlite", "files"])
-def store(request, tmp_path, monkeypatch):
-    """A tracking store in an empty folder."""
+def pytest_generate_tests(metafunc):
+    """Run tests in a database and in files; those of a `database` in that alone."""
+    if "uri" in metafunc.fixturenames:
+        kinds = ["sqlite"] if "database" in metafunc.fixturenames else ["sqlite", "files"]
+        metafunc.parametrize("uri", kinds, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def uri(request, tmp_path_factory):
+    """A tracking store: a database, or files."""
+    folder = tmp_path_factory.mktemp(request.param)
+    return f"sqlite:///{folder}/mlflow.db" if request.param == "sqlite" else folder.as_uri()
+
+
+@pytest.fixture
+def store(uri, tmp_path, monkeypatch):
+    """An experiment of its own in a store."""
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-    uri = f"sqlite:///{tmp_path}/mlflow.db" if request.param == "sqlite" else (tmp_path / "mlruns").as_uri()
-    mlflow.set_tracking_uri(uri)
-    mlflow.set_experiment(
-        experiment_id=mlflow.create_experiment("test", artifact_location=(tmp_path / "artifacts").as_uri())
-    )
     monkeypatch.chdir(tmp_path)
-    yield request.param
+    mlflow.set_tracking_uri(uri)
+    made = mlflow.create_experiment(tmp_path.name, artifact_location=(tmp_path / "artifacts").as_uri())
+    mlflow.set_experiment(experiment_id=made)
+    yield uri.partition(":")[0]
     while mlflow.active_run():
         mlflow.end_run()
+
+
+@pytest.fixture
+def database(store):
+    """An experiment in a database, where the kind of store makes no difference."""
+    assert store == "sqlite"
 
 
 def binary(n=300, power=1.6):
@@ -183,7 +201,7 @@ def test_more_numbers_than_a_request_may_have(store):
         (lambda audit: log_audit(audit, page="yes"), "page must be True or False"),
     ],
 )
-def test_wrong_uses_are_named(store, call, message):
+def test_wrong_uses_are_named(database, call, message):
     """Before anything is logged."""
     audit = believable.audit(*binary(200), fix=False)
     with pytest.raises(InputError, match=message):
@@ -225,7 +243,7 @@ def test_the_evaluator_is_found():
 
 
 @pytest.mark.parametrize("evaluators", [["believable"], "believable", ["default", "believable"], None])
-def test_a_model_of_scikit_learn(store, rows, evaluators):
+def test_a_model_of_scikit_learn(database, rows, evaluators):
     """Its predict_proba is audited, alone and beside the evaluators of MLflow; the result can be saved and loaded."""
     X, y = rows
     y = np.where(y == 0, "no", "yes")
@@ -259,7 +277,7 @@ def test_a_model_of_scikit_learn(store, rows, evaluators):
     assert again.artifacts["calibration_page"].content == found.to_html()
 
 
-def test_three_classes_weights_subgroups_and_clusters(store, rows):
+def test_three_classes_weights_subgroups_and_clusters(database, rows):
     """Columns of the data and arrays are the same thing, and the numbers are those of `audit`."""
     X, y = rows
     names = np.array(["cat", "dog", "eel"])[y]
@@ -283,14 +301,11 @@ def test_three_classes_weights_subgroups_and_clusters(store, rows):
         assert kept == sorted(part.ece for part in expected.subgroups)
         assert ("calibration_page" in result.artifacts) == ("page" not in config)
     assert expected.n_clusters == 75
-    mlflow.end_run()
 
 
 @pytest.fixture
-def given(store, rows, monkeypatch):
+def given(database, rows, monkeypatch):
     """Return a call that evaluates, and returns the predictions that were audited."""
-    if store == "files":
-        pytest.skip("the store makes no difference")
     seen = []
     audit = believable.audit(*binary(200), fix=False)
     monkeypatch.setattr(ours, "made_audit", lambda predictions, **_: seen.append(predictions) or audit)
@@ -364,7 +379,7 @@ def test_data_with_predictions(given, rows):
     assert same(given(None, lists, predictions="p"), three)
 
 
-def test_arrays_and_prefix(store, rows):
+def test_arrays_and_prefix(database, rows):
     """Features and targets as arrays; metric_prefix begins the names of metrics, tags and artifacts."""
     X, y = rows
     model = LogisticRegression().fit(X.to_numpy(), y)
@@ -394,20 +409,15 @@ def test_arrays_and_prefix(store, rows):
         (lambda X: np.linspace(0, 1, len(X)), {"page": "no"}, "page must be True or False"),
     ],
 )  # fmt: skip
-def test_bad_configurations_are_named(store, rows, output, config, message):
+def test_bad_configurations_are_named(database, rows, output, config, message):
     """In the words of MLflow's users."""
-    if store == "files":
-        pytest.skip("the store makes no difference")
     X, y = rows
     with pytest.raises(InputError, match=message):
         evaluate(output, X.assign(y=(y > 0).astype(int)), config)
-    mlflow.end_run()
 
 
-def test_text_labels_need_their_meaning(store, rows):
+def test_text_labels_need_their_meaning(database, rows):
     """Which label is the event, or which column is which class."""
-    if store == "files":
-        pytest.skip("the store makes no difference")
     X, y = rows
     data = X.assign(y=np.array(["a", "b", "c"])[y])
     with pytest.raises(
@@ -417,10 +427,9 @@ def test_text_labels_need_their_meaning(store, rows):
     data = X.assign(y=np.array(["a", "b"])[y % 2])
     with pytest.raises(InputError, match="set `pos_label` in evaluator_config to the label that counts as 1"):
         evaluate(lambda X: np.linspace(0, 1, len(X)), data, {"fix": False})
-    mlflow.end_run()
 
 
-def test_other_evaluations_go_on(store, rows):
+def test_other_evaluations_go_on(database, rows):
     """A model without probabilities is evaluated by MLflow as if this package were not installed, but for a warning."""
     X, y = rows
     data = X.assign(y=(y > 0).astype(int))
@@ -428,10 +437,9 @@ def test_other_evaluations_go_on(store, rows):
         result = evaluate(lambda X: np.arange(len(X)) % 2, data, {"log_model_explainability": False}, evaluators=None)
     assert "accuracy_score" in result.metrics
     assert not any(name.startswith("calibration/") for name in result.metrics)
-    mlflow.end_run()
 
 
-def test_the_data_of_an_audit_are_json(store):
+def test_the_data_of_an_audit_are_json(database):
     """Other programs can read the artifact."""
     with mlflow.start_run() as run:
         log_calibration(*binary(300), fix=False, picture=False)

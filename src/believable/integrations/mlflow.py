@@ -68,8 +68,8 @@ def log_audit(
     (0.15, 'no, recalibrate first')
     """
     start = start_of_names(prefix)
-    shown = {"page": _check.flag(page, "page"), "picture": _check.flag(picture, "picture")}
-    _log(checked(audit), _run_id(run), step, start, **shown)
+    page, picture = _check.flag(page, "page"), _check.flag(picture, "picture")
+    _log(checked(audit), _run_id(run), step, start, page=page, picture=picture)
 
 
 def log_calibration(
@@ -249,8 +249,8 @@ class CalibrationEvaluator(ModelEvaluator):
                 raise type(error)(said) from error
             warnings.warn(f"the evaluator believable made no audit: {said}", stacklevel=2)
             return None
-        shown = {name: bool(config.get(name, True)) for name in ("page", "picture")}
-        paths = _log(found, run_id, None, start, **shown, model_id=model_id)
+        page, picture = bool(config.get("page", True)), bool(config.get("picture", True))
+        paths = _log(found, run_id, None, start, page=page, picture=picture, model_id=model_id)
         artifacts = {}
         for path in paths:
             name, kind = ARTIFACTS[Path(path).name]
@@ -280,7 +280,7 @@ def _audited(config: Mapping[str, Any], dataset: Any, model: Any, column: str | 
         raise InputError("calibration needs outcomes: pass targets to mlflow.models.evaluate", argument="targets")
     by = config.get("by")
     if isinstance(by, (str, list, tuple)):
-        by = {name: _column(name, dataset.features_data, "by") for name in ([by] if isinstance(by, str) else by)}
+        by = {name: _column(name, [dataset.features_data], "by") for name in ([by] if isinstance(by, str) else by)}
     clusters, weight = (_rows(config.get(name), dataset, name) for name in ("clusters", "sample_weights"))
     given = _predictions(config, dataset, model, column, weight)
     options = {name: config[name] for name in AUDIT_OPTIONS if name in config}
@@ -289,12 +289,11 @@ def _audited(config: Mapping[str, Any], dataset: Any, model: Any, column: str | 
 
 def _rows(given: Any, dataset: Any, option: str) -> Any:
     """Return an array, or a column of the data."""
-    return _column(given, dataset.features_data, option) if isinstance(given, str) else given
+    return _column(given, [dataset.features_data], option) if isinstance(given, str) else given
 
 
-def _column(name: Any, *tables: Any) -> Any:
-    """Return a column of the first table that has it; the last argument is the option that names it."""
-    *tables, option = tables
+def _column(name: Any, tables: list[Any], option: str) -> Any:
+    """Return the column that an option names, from the first table that has it."""
     known = [str(column) for table in tables for column in getattr(table, "columns", ())]
     for table in tables:
         if name in getattr(table, "columns", ()):
@@ -319,7 +318,7 @@ def _predictions(config: Mapping[str, Any], dataset: Any, model: Any, column: st
     if named is not None:
         tables = [output, _with_predictions(dataset)]
         scores = np.column_stack(
-            [_column(name, *tables, "probabilities") for name in ([named] if isinstance(named, str) else named)]
+            [_column(name, tables, "probabilities") for name in ([named] if isinstance(named, str) else named)]
         )
     elif output is None:
         raise InputError(
@@ -328,7 +327,9 @@ def _predictions(config: Mapping[str, Any], dataset: Any, model: Any, column: st
             argument="probabilities",
         )
     else:
-        scores = _column(column, output, "predictions") if column is not None and hasattr(output, "columns") else output
+        scores = (
+            _column(column, [output], "predictions") if column is not None and hasattr(output, "columns") else output
+        )
     return _of_scores(_as_array(scores), dataset.labels_data, weight, config)
 
 
