@@ -43,6 +43,8 @@ NEEDS = {  # a package or program, and what it is no use without
     "h5py": ["h5py"],
     "catboost": ["catboost"],
     "lightgbm": ["lightgbm"],
+    "mlflow": ["mlflow"],
+    "wandb": ["wandb"],
     "evaluate": ["evaluate"],
     "inspect_ai": ["inspect_ai"],
     "transformers": ["transformers", "torch", "accelerate"],

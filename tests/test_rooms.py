@@ -15,6 +15,7 @@ SOURCE = ROOT / "src" / "believable"
 ROOMS: dict[str, set[str]] = {
     "_version": set(),
     "errors": set(),
+    "_optional": set(),
     "_write": set(),
     "_types": {"numpy"},
     "_kernels": {"numpy", "scipy"},
@@ -24,8 +25,8 @@ ROOMS: dict[str, set[str]] = {
     "predictions": {"numpy"},
     "binning": {"numpy"},
     "stats": {"numpy"},
-    "curves": {"numpy", "polars", "pandas", "pyarrow"},  # data frames, on request
-    "metrics": {"numpy", "sklearn"},  # sklearn: the requests of scorers, on request
+    "curves": {"numpy"},
+    "metrics": {"numpy"},
     "inference": {"numpy", "scipy"},
     "streams": {"numpy"},
     "recalibrate": {"numpy", "scipy", "sklearn"},

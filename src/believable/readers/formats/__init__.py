@@ -12,8 +12,8 @@ import zlib
 from pathlib import Path
 from typing import NoReturn
 
-from believable import _check
-from believable.errors import InputError, MissingDependencyError
+from believable import _check, _optional
+from believable.errors import InputError
 from believable.readers.formats.base import GZIP, STDIN, Format, Source, Table, called
 from believable.readers.formats.delimited import CSV, TSV
 from believable.readers.formats.jsonl import JSONL
@@ -82,6 +82,8 @@ def source_of(path: str | os.PathLike[str], format: str | None = None) -> Source
             raise InputError(f"there is no file {name}")
         if file.is_dir():
             raise InputError(f"{name} is a folder, not a file")
+        if any("\ud800" <= letter <= "\udfff" for letter in name):  # bytes that Python could not decode
+            raise InputError(f"the name of the file {name!r} is not UTF-8: rename it")
         if not file.is_file():  # a pipe, such as a shell's <(...)
             return _read_already(name, file.read_bytes(), said)
         found = said or format_by_ending(file) or _refuse_ending(file)
@@ -94,10 +96,7 @@ def source_of(path: str | os.PathLike[str], format: str | None = None) -> Source
 
 def open_table(path: str | os.PathLike[str] | Source, format: str | None = None) -> Table:
     """Open the table in a file ("-": standard input), whose columns are read later."""
-    try:
-        import polars  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError("reading files needs polars: pip install polars") from error
+    _optional.load("polars", "reading files needs")
     source = path if isinstance(path, Source) else source_of(path, format)
     head = source.head()
     if not head.strip():
