@@ -1,4 +1,4 @@
-"""Print the oldest version of each dependency that pyproject.toml admits, for pip: of the package, `all`, and the tests.
+"""Print the oldest version of each dependency that pyproject.toml admits, for pip, with those of `all` and the tests.
 
 `make test-lowest` installs these and runs the tests of the core, so that a floor is a promise that was kept.
 """
