@@ -1,4 +1,4 @@
-"""Print the oldest version of each dependency that pyproject.toml admits, for pip: of the package, `all`, and the tests.
+"""Print the oldest version of each dependency that pyproject.toml admits, for pip, with those of `all` and the tests.
 
 `make test-lowest` installs these and runs the tests of the core, so that a floor is a promise that was kept.
 """
@@ -19,7 +19,7 @@ def lowest(requirements: list[str], extras: dict[str, list[str]]) -> list[str]:
     Anything else has no floor to test, and is an error.
     """
     pins: dict[str, str] = {}
-    for requirement in _spelt_out(requirements, extras):
+    for requirement in spelt_out(requirements, extras):
         match = re.fullmatch(r"([\w.-]+)((?:\[[\w,-]+\])?)>=([\w.]+)", requirement)
         if match is None:
             raise SystemExit(f"{requirement!r} in pyproject.toml names no lowest version: write name>=version")
@@ -29,11 +29,12 @@ def lowest(requirements: list[str], extras: dict[str, list[str]]) -> list[str]:
     return list(pins.values())
 
 
-def _spelt_out(requirements: list[str], extras: dict[str, list[str]]) -> Iterator[str]:
+def spelt_out(requirements: list[str], extras: dict[str, list[str]]) -> Iterator[str]:
+    """Yield the requirements, with those of an extra in place of `believable[extra]`."""
     for requirement in requirements:
         if own := re.fullmatch(r"believable\[([\w,-]+)\]", requirement):
             for extra in own[1].split(","):
-                yield from _spelt_out(extras[extra], extras)
+                yield from spelt_out(extras[extra], extras)
         else:
             yield requirement
 
