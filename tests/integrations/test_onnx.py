@@ -320,6 +320,9 @@ def test_classes_in_another_order_than_those_of_the_model(binary, species, zipma
         InputError, match=r"the columns of the model are the classes bad, good, but .* on good, bad: fit"
     ):
         append_to(converted(model, X, options={"zipmap": zipmap}), fitted)
+    digits = np.where(y == 1, "1", "0")  # the same classes as those of a model with numbers
+    numbers = converted(LogisticRegression().fit(X, y), X, options={"zipmap": zipmap}, target_opset=15)
+    append_to(numbers, PlattScaling().fit(model.predict_proba(X)[:, 0], digits))
     X, names, model = species
     order = [2, 0, 1]
     permuted = TemperatureScaling(classes=model.classes_[order].tolist())

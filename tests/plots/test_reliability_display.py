@@ -181,7 +181,7 @@ def test_decisions_about_pairs_of_classes_are_refused():
 
 
 def test_estimators_that_are_none():
-    """A class, a classifier of one class, and a model that does not name its classes."""
+    """A class, a classifier of one class, a model that does not name its classes, and one with a single column."""
     with pytest.raises(InputError, match="is the class LogisticRegression: pass a fitted instance"):
         ReliabilityDisplay.from_estimator(LogisticRegression, X, Y)
     one = DummyClassifier().fit(X, np.zeros(len(Y), int))
@@ -194,6 +194,15 @@ def test_estimators_that_are_none():
 
     with pytest.raises(InputError, match="Model has no classes_"):
         ReliabilityDisplay.from_estimator(Model(), X, Y)
+
+    class OneColumn:
+        classes_ = np.array([0, 1])
+
+        def predict_proba(self, X):
+            return FITTED.predict_proba(X)[:, 1]
+
+    display = ReliabilityDisplay.from_estimator(OneColumn(), X[TEST], Y[TEST], pos_label=0)
+    assert display.reliability.ece == pytest.approx(believable.expected_calibration_error(1 - P, 1 - Y[TEST]))
 
 
 def test_labels_and_weights_of_another_length_than_the_folds():

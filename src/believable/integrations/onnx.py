@@ -240,13 +240,13 @@ def _names_in(graph: Any) -> set[str]:
 
 def _refuse_other_order(model: Any, saved: Map) -> None:
     """Raise if a classifier in the model has the classes of the map in another order: columns would be mixed up."""
-    ours = saved["classes"]
+    ours = [str(one) for one in saved["classes"]]
     for node in model.graph.node:
         for attribute in node.attribute:
             if attribute.name not in ("classlabels_int64s", "classlabels_ints", "classlabels_strings"):
                 continue
-            theirs = [*attribute.ints, *(one.decode(errors="replace") for one in attribute.strings)]
-            if theirs != ours and sorted(map(str, theirs)) == sorted(map(str, ours)):
+            theirs = [*map(str, attribute.ints), *(one.decode(errors="replace") for one in attribute.strings)]
+            if theirs != ours and sorted(theirs) == sorted(ours):
                 raise InputError(
                     "the columns of the model are the classes {theirs}, but the map was fitted on {ours}: fit the "
                     "recalibrator on the scores in the order of the model",

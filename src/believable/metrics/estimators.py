@@ -41,8 +41,9 @@ def predictions_of(
         return Predictions(scores, y, classes=classes, sample_weight=sample_weight, from_logits=logits)
     _check.same_index(actuals=y, sample_weight=sample_weight)
     all_classes = Predictions(scores, y, classes=classes, from_logits=logits)  # checks the labels
-    if response.ndim == 1:  # decisions for the second of two classes
-        scores = response if place == 1 else -response
+    if response.ndim == 1:  # of the second of two classes
+        first = -response if logits else 1 - response
+        scores = response if place == 1 else first
     elif scores.ndim == 2:
         scores, logits = (all_classes.scores if logits else scores)[:, place], False
     is_it = (all_classes.labels == place).astype(np.int64)
