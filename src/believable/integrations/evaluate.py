@@ -54,7 +54,7 @@ class CalibrationMetric(evaluate.Metric):  # type: ignore[name-defined,unused-ig
     def __init__(self, config_name: str | None = None, *, from_logits: bool = False, **options: Any) -> None:
         own = {name: options.pop(name) for name in MODULE_OPTIONS & set(options)}
         named = DEFAULT if config_name in (None, NO_CONFIGURATION) else config_name
-        self.asked = scorer(named, **options)  # type: ignore[arg-type]  # checks the name and the options
+        self.asked = scorer(named, **options)  # checks the name and the options
         self.from_logits = from_logits
         super().__init__(config_name=self.asked.name, **own)
 
