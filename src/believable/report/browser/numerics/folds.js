@@ -10,6 +10,9 @@ const Folds = (() => {
   const FEWEST_ROWS_OF_RARE_CLASS = 100;
   const FEWEST_CLUSTERS_OF_RARE_CLASS = 20;
 
+  // An error with a sentence for the reader, such as Python's InputError.
+  const refusal = (sentence) => Object.assign(new Error(sentence), { name: "InputError" });
+
   function counts(codes, n) {
     const found = new Float64Array(n);
     for (let i = 0; i < codes.length; i++) found[codes[i]]++;
@@ -30,7 +33,7 @@ const Folds = (() => {
     const n = labels.length;
     const nUnits = cluster ? largest(cluster) + 1 : n;
     if (cluster && nUnits < nFolds) {
-      throw new Error(`clusters has ${nUnits} clusters, too few for cv=${nFolds} folds`);
+      throw refusal(`clusters has ${nUnits} clusters, too few for cv=${nFolds} folds`);
     }
     const ofUnit = new Uint8Array(nUnits);
     const fold = new Uint8Array(n);
@@ -84,7 +87,7 @@ const Folds = (() => {
       total[place.get(labels[i])]++;
     }
     if (total.every((count) => nFolds > count)) {
-      throw new Error(`n_splits=${nFolds} cannot be greater than the number of members in each class.`);
+      throw refusal(`n_splits=${nFolds} cannot be greater than the number of members in each class.`);
     }
     const order = Array.from(shuffled.shuffle(Int32Array.from({ length: nClusters }, (_, i) => i)));
     const spread = inCluster.map((each) => deviation(each));
@@ -112,7 +115,7 @@ const Folds = (() => {
     const fold = Uint8Array.from(cluster, (one) => ofCluster[one]);
     for (let k = 0; k < nFolds; k++) {
       if (new Set(labels.filter((_, i) => fold[i] !== k)).size < 2) {
-        throw new Error(
+        throw refusal(
           `without the clusters of fold ${k}, only one class is left to fit on: the other class is in too few clusters ` +
             "of clusters",
         );
@@ -188,7 +191,7 @@ const Folds = (() => {
       count > 0 && count * MOST_ROWS_TO_COMPARE_ON < FEWEST_ROWS_OF_RARE_CLASS * labels.length);
   }
 
-  return { assigned, rowsToCompareOn, hasRare, counts, largest };
+  return { assigned, rowsToCompareOn, hasRare, counts, largest, refusal };
 })();
 
 if (typeof module !== "undefined") module.exports = Folds;

@@ -414,7 +414,7 @@ const Maps = (() => {
     return many ? out : out[1];
   }
 
-  return { METHODS, problem, learned, applyTo, emptyColumns, saved, toJson, fit, applied, logit };
+  return { METHODS, problem, learned, applyTo, emptyColumns, saved, toJson, fit, applied, general };
 })();
 
 if (typeof module !== "undefined") module.exports = Maps;
