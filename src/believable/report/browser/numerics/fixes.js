@@ -5,6 +5,7 @@ const Fixes = (() => {
   "use strict";
 
   const Fold = typeof Folds !== "undefined" ? Folds : require("./folds.js");
+  const { filled } = typeof Optimise !== "undefined" ? Optimise : require("./optimise.js");
   const Calibrators = typeof Maps !== "undefined" ? Maps : require("./maps.js");
 
   const METHODS = Object.keys(Calibrators.METHODS);
@@ -82,11 +83,11 @@ const Fixes = (() => {
     for (let k = 0; k <= Fold.largest(fold); k++) {
       Calibrators.applyTo(method, Calibrators.learned(method, rows, k, near).maps, rows, k, p);
     }
-    return { p, loss: Float64Array.from(labels, (label, i) => -Math.log(p[label][i])), share: 1, one: rows.columns === 1 };
+    return { p, loss: filled(labels.length, (i) => -Math.log(p[labels[i]][i])), share: 1, one: rows.columns === 1 };
   }
 
   function take({ scores, labels, weights, cluster }, rows) {
-    const taken = (values, Kind) => (values ? Kind.from(rows, (row) => values[row]) : null);
+    const taken = (values, Kind) => (values ? filled(rows.length, (i) => values[rows[i]], Kind) : null);
     const few = {
       scores: Array.isArray(scores) ? scores.map((column) => taken(column, Float64Array)) : taken(scores, Float64Array),
       labels: taken(labels, Int32Array),
@@ -98,8 +99,8 @@ const Fixes = (() => {
     const nClasses = Fold.largest(labels) + 1;
     const drawn = Fold.counts(few.labels, nClasses);
     const counts = Fold.counts(labels, nClasses);
-    few.weights = Float64Array.from(few.labels, (label, i) =>
-      few.weights ? (counts[label] / drawn[label]) * few.weights[i] : counts[label] / drawn[label]);
+    const { weights: given, labels: at } = few;
+    few.weights = filled(at.length, (i) => (counts[at[i]] / drawn[at[i]]) * (given ? given[i] : 1));
     return few;
   }
 
@@ -126,43 +127,50 @@ const Fixes = (() => {
     return found;
   }
 
-  // A sum whose rounding errors do not add up.
-  function total(n, term) {
-    let sum = 0;
-    let lost = 0;
-    for (let i = 0; i < n; i++) {
-      const value = term(i) - lost;
-      const next = sum + value;
-      lost = next - sum - value;
-      sum = next;
-    }
-    return sum;
+  function sum(values) {
+    let found = 0;
+    for (let i = 0; i < values.length; i++) found += values[i];
+    return found;
   }
 
   // A weighted mean over rows, its jackknife standard error by row or cluster, the degrees of freedom, and the
-  // contribution of each unit to it.
-  function meanOfRows(values, w, cluster, wanted = null) {
+  // contribution of each unit to it. Rows of the fold `without` do not count.
+  function meanOfRows(values, w, cluster, fold = null, without = -1) {
     const n = values.length;
-    const rows = (term) => total(n, wanted === null ? term : (i) => (wanted[i] ? term(i) : 0));
-    const weight = w ? (i) => w[i] : () => 1;
-    const all = rows(weight);
+    let all = 0;
     let mean = 0;
-    for (let i = 0; i < n; i++) if (!(wanted && !wanted[i]) && !Number.isFinite(values[i])) mean += values[i];
-    if (mean === 0) mean = rows((i) => weight(i) * values[i]) / all;
+    for (let i = 0; i < n; i++) {
+      if (fold !== null && fold[i] === without) continue;
+      const weight = w ? w[i] : 1;
+      all += weight;
+      mean += weight * values[i];
+    }
+    mean /= all;
     if (!Number.isFinite(mean)) return { mean, error: Infinity, df: 1, off: [] };
     const units = cluster ? Fold.largest(cluster) + 1 : n;
     const share = new Float64Array(units);
     const off = new Float64Array(units);
     for (let i = 0; i < n; i++) {
-      if (wanted && !wanted[i]) continue;
+      if (fold !== null && fold[i] === without) continue;
+      const weight = (w ? w[i] : 1) / all;
       const unit = cluster ? cluster[i] : i;
-      share[unit] += weight(i) / all;
-      off[unit] += (weight(i) * (values[i] - mean)) / all;
+      share[unit] += weight;
+      off[unit] += weight * (values[i] - mean);
     }
     let present = 0;
-    for (let u = 0; u < units; u++) if (share[u] > 0) present++;
-    const squares = total(units, (u) => (off[u] / Math.max(1 - share[u], 1e-12)) ** 2);
+    let squares = 0;
+    for (let u = 0; u < units; u++) {
+      if (share[u] === 0) continue;
+      present++;
+      squares += (off[u] / Math.max(1 - share[u], 1e-12)) ** 2;
+    }
     return { mean, error: Math.sqrt((squares * (present - 1)) / present), df: Math.max(present - 1, 1), off };
+  }
+
+  function infinite(values) {
+    let found = 0;
+    for (let i = 0; i < values.length; i++) if (values[i] === Infinity) found++;
+    return found;
   }
 
   // The reduction of a mean loss from the first to the second, with its interval. Where losses are infinite, fewer
@@ -170,13 +178,12 @@ const Fixes = (() => {
   function gainOf(first, second, score, { labels, weights, cluster }, level) {
     const before = losses(first, labels, score);
     const after = losses(second, labels, score);
-    const infinite = (values) => total(values.length, (i) => (Number.isFinite(values[i]) ? 0 : 1));
     const fewer = infinite(before) - infinite(after);
     if (infinite(before) + infinite(after) > 0) {
       const value = fewer === 0 ? NaN : fewer * Infinity;
       return { value, low: value, high: value, error: Infinity };
     }
-    const { mean, error, df, off } = meanOfRows(before.map((loss, i) => loss - after[i]), weights, cluster);
+    const { mean, error, df, off } = meanOfRows(filled(before.length, (i) => before[i] - after[i]), weights, cluster);
     const t = tQuantile(level, df);
     const [low, high] = skewedInterval(t, skewnessOf(off));
     const more = (t * FITTED_ON_ALL[score] * second.share) / (df + 1);
@@ -186,10 +193,16 @@ const Fixes = (() => {
   // The skewness of the sampling distribution of a mean, from what each unit contributes.
   function skewnessOf(off) {
     let most = 0;
-    for (const value of off) most = Math.max(most, Math.abs(value));
+    for (let u = 0; u < off.length; u++) most = Math.max(most, Math.abs(off[u]));
     if (most === 0) return 0;
-    const second = total(off.length, (i) => (off[i] / most) ** 2);
-    return total(off.length, (i) => (off[i] / most) ** 3) / second ** 1.5;
+    let second = 0;
+    let third = 0;
+    for (let u = 0; u < off.length; u++) {
+      const part = off[u] / most;
+      second += part * part;
+      third += part * part * part;
+    }
+    return third / second ** 1.5;
   }
 
   // The ends of a confidence interval of a mean, in standard errors from it (Hall 1992).
@@ -275,10 +288,10 @@ const Fixes = (() => {
     return found;
   }
 
-  const weightOf = (w, n) => (w ? total(n, (i) => w[i]) : n);
+  const weightOf = (w, n) => (w ? sum(w) : n);
 
   function ece(mapped, { labels, weights }) {
-    return gaps(judged(mapped, labels), weights).reduce((sum, gap) => sum + Math.abs(gap), 0) / weightOf(weights, labels.length);
+    return sum(gaps(judged(mapped, labels), weights).map(Math.abs)) / weightOf(weights, labels.length);
   }
 
   // The change in ECE, with an interval that takes the directions of the gaps as known, and adds how much of the gaps
@@ -291,9 +304,9 @@ const Fixes = (() => {
       const sums = gaps(pairs, weights);
       const squares = new Float64Array(N_BINS);
       const ofUnits = new Float64Array(nUnits * N_BINS);
-      const values = pairs.score.map((score, i) => {
-        const bin = binOf(score, N_BINS);
-        const gap = score - pairs.outcome[i];
+      const values = filled(labels.length, (i) => {
+        const bin = binOf(pairs.score[i], N_BINS);
+        const gap = pairs.score[i] - pairs.outcome[i];
         const share = weights ? weights[i] * gap : gap;
         if (cluster) ofUnits[cluster[i] * N_BINS + bin] += share;
         else squares[bin] += share * share;
@@ -311,7 +324,7 @@ const Fixes = (() => {
     }
     const first = parts(before);
     const second = parts(after);
-    const { mean, error, df } = meanOfRows(first.values.map((value, i) => value - second.values[i]), weights, cluster);
+    const { mean, error, df } = meanOfRows(filled(labels.length, (i) => first.values[i] - second.values[i]), weights, cluster);
     const reach = tQuantile(level, df) * error;
     return { value: mean, low: mean - reach - first.noise, high: mean + reach + second.noise };
   }
@@ -355,8 +368,8 @@ const Fixes = (() => {
           : gainOf(baseline, one.mapped, score, problem, level);
       }
     }
-    const infinite = total(baseline.loss.length, (i) => (baseline.loss[i] === Infinity ? 1 : 0));
-    const score = infinite > 0 ? "brier" : "log_loss";
+    const nInfinite = infinite(baseline.loss);
+    const score = nInfinite > 0 ? "brier" : "log_loss";
     const tried = ranked(made, score, problem, level);
     const proposed = simplest(tried, score);
     const gain = gainOf(baseline, chosenOutOfFold(made.slice(1), problem, score), score, problem, level);
@@ -366,8 +379,8 @@ const Fixes = (() => {
       made: made.slice(1),
       advice: chosen === null ? adviceAgainst(tried, score, level) : adviceFor(tried, chosen, gain, score, level),
       caveats: [
-        ...(infinite > 0 ? [
-          `The log loss of the scores as they are is infinite (${inRows(infinite)} the observed outcome had predicted ` +
+        ...(nInfinite > 0 ? [
+          `The log loss of the scores as they are is infinite (${inRows(nInfinite)} the observed outcome had predicted ` +
             "probability 0), so the Brier score is used instead.",
         ] : []),
         ...caveatsOf(problem),
@@ -405,14 +418,13 @@ const Fixes = (() => {
     const p = Calibrators.emptyColumns(rows);
     const loss = new Float64Array(labels.length);
     for (let k = 0; k <= Fold.largest(fold); k++) {
-      const others = fold.map((each) => (each === k ? 0 : 1));
-      const means = lost.map((values) => meanOfRows(values, weights, null, others).mean);
+      const means = lost.map((values) => meanOfRows(values, weights, null, fold, k).mean);
       const best = means.indexOf(Math.min(...means));
       let chosen = best;
       for (let m = 0; m < made.length; m++) {
         if (!Number.isFinite(means[m])) continue;
-        const difference = lost[m].map((value, i) => value - lost[best][i]);
-        const { mean, error } = meanOfRows(difference, weights, cluster, others);
+        const difference = filled(labels.length, (i) => lost[m][i] - lost[best][i]);
+        const { mean, error } = meanOfRows(difference, weights, cluster, fold, k);
         const near = mean <= Math.max(error, ALIKE_SCORES * means[best]);
         const simplicity = made[m].simplicity - made[chosen].simplicity;
         if (near && (simplicity < 0 || (simplicity === 0 && means[m] < means[chosen]))) chosen = m;
@@ -544,7 +556,7 @@ const Fixes = (() => {
   // A caveat if the chosen method predicts probabilities of exactly 0 or 1.
   function certainties({ name, mapped: { p, one } }) {
     const isCertain = one ? (i) => p[1][i] === 0 || p[1][i] === 1 : (i) => p.some((column) => column[i] === 0);
-    const certain = total(p[0].length, (i) => (isCertain(i) ? 1 : 0));
+    const certain = sum(filled(p[0].length, (i) => (isCertain(i) ? 1 : 0)));
     if (certain === 0) return [];
     return [`${name} predicts a probability of exactly 0 ${inRows(certain)}: one mistake makes the log loss infinite.`];
   }

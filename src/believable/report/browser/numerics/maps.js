@@ -34,28 +34,32 @@ const Maps = (() => {
 
   // One column of scores, with what is computed from it when it is first needed.
   function event(scores, y, w, fold) {
+    const n = scores.length;
     const known = {};
-    const once = (name, make) => known[name] ?? (known[name] = make());
-    return {
+    const once = (name, make) => known[name] ?? (known[name] = Fits.filled(n, make));
+    const column = {
       scores, y, w, fold,
-      get logits() { return once("logits", () => Float64Array.from(scores, logit)); },
-      get logs() { return once("logs", () => Float64Array.from(scores, logOf)); },
-      get oppositeLogs() { return once("oppositeLogs", () => Float64Array.from(scores, (p) => -logOfRest(p))); },
-      get gaps() { return once("gaps", () => Float64Array.from(this.logits, Math.abs)); },
+      get logits() { return once("logits", (i) => logit(scores[i])); },
+      get logs() { return once("logs", (i) => logOf(scores[i])); },
+      get oppositeLogs() { return once("oppositeLogs", (i) => -logOfRest(scores[i])); },
+      get gaps() {
+        const { logits } = column;
+        return once("gaps", (i) => Math.abs(logits[i]));
+      },
       get behind() {
-        return once("behind", () => this.logits.map((z, i) => Math.max(y[i] === 1 ? -z : z, 0)));
+        const { logits } = column;
+        return once("behind", (i) => Math.max(y[i] === 1 ? -logits[i] : logits[i], 0));
       },
-      get sorted() {
-        return once("sorted", () => {
-          const order = Fits.ascending(scores);
-          const taken = (values, Kind) => values === null ? null : Kind.from(order, (row) => values[row]);
-          return {
-            score: taken(scores, Float64Array), y: taken(y, Uint8Array), w: taken(w, Float64Array),
-            fold: taken(fold, Uint8Array),
-          };
-        });
-      },
+      get sorted() { return known.sorted ?? (known.sorted = inOrder(column)); },
     };
+    return column;
+  }
+
+  // The rows of an event from the lowest score.
+  function inOrder({ scores, y, w, fold }) {
+    const order = Fits.ascending(scores);
+    const taken = (values, Kind) => values && Fits.filled(order.length, (i) => values[order[i]], Kind);
+    return { score: taken(scores), y: taken(y, Uint8Array), w: taken(w), fold: taken(fold, Uint8Array) };
   }
 
   // The rows to fit to. `scores` is a column for one event, or an array with a column per class; two columns become one
@@ -66,11 +70,12 @@ const Maps = (() => {
     const nClasses = Math.max(columns, 2);
     const n = labels.length;
     if (one) {
-      const y = labels instanceof Uint8Array ? labels : Uint8Array.from(labels);
+      const y = Fits.filled(n, (i) => labels[i], Uint8Array);
       const events = [event(columns === 2 ? scores[1] : scores, y, weights, fold)];
       return { one, columns, nClasses, n, labels, w: weights, fold, events };
     }
-    const events = scores.map((column, k) => event(column, Uint8Array.from(labels, (label) => (label === k ? 1 : 0)), weights, fold));
+    const outcomes = (k) => Fits.filled(n, (i) => (labels[i] === k ? 1 : 0), Uint8Array);
+    const events = scores.map((column, k) => event(column, outcomes(k), weights, fold));
     let gaps = null;
     return {
       one, columns, nClasses, n, labels, w: weights, fold, events,
@@ -121,7 +126,7 @@ const Maps = (() => {
   }
 
   function labelGaps({ gaps, labels, nClasses }) {
-    return Float64Array.from(labels, (label, i) => gaps[i * nClasses + label]);
+    return Fits.filled(labels.length, (i) => gaps[i * nClasses + labels[i]]);
   }
 
   // By outcome: the number and weight of rows, and the range of their scores.

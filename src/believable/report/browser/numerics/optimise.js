@@ -5,6 +5,13 @@
 const Optimise = (() => {
   "use strict";
 
+  // An array of n numbers, each from its place.
+  function filled(n, make, Kind = Float64Array) {
+    const found = new Kind(n);
+    for (let i = 0; i < n; i++) found[i] = make(i);
+    return found;
+  }
+
   // --- logistic regression -------------------------------------------------------------------------------------------
 
   const CLOSE = 1e-11; // a step that leaves a smaller error, in linear predictors, is the last one
@@ -401,7 +408,7 @@ const Optimise = (() => {
         last--;
       }
     }
-    const value = Float64Array.from({ length: last + 1 }, (_, i) => Math.min(events[i] / weight[i], 1));
+    const value = filled(last + 1, (i) => Math.min(events[i] / weight[i], 1));
     return { low: low.slice(0, last + 1), high: high.slice(0, last + 1), value };
   }
 
@@ -410,7 +417,7 @@ const Optimise = (() => {
   // The order of non-negative floats, from the lowest: by their bits, sixteen at a time.
   function ascending(values) {
     const n = values.length;
-    const key = new Uint32Array(Float64Array.from(values, (value) => value + 0).buffer); // -0 becomes 0
+    const key = new Uint32Array(filled(n, (i) => values[i] + 0).buffer); // -0 becomes 0
     let order = new Uint32Array(n);
     let next = new Uint32Array(n);
     for (let i = 0; i < n; i++) order[i] = i;
@@ -436,7 +443,7 @@ const Optimise = (() => {
     return order;
   }
 
-  return { logistic, temperature, isotonic, ascending };
+  return { logistic, temperature, isotonic, ascending, filled };
 })();
 
 if (typeof module !== "undefined") module.exports = Optimise;
