@@ -288,45 +288,42 @@ const Fixes = (() => {
     return found;
   }
 
-  const weightOf = (w, n) => (w ? sum(w) : n);
-
   function ece(mapped, { labels, weights }) {
-    return sum(gaps(judged(mapped, labels), weights).map(Math.abs)) / weightOf(weights, labels.length);
+    return sum(gaps(judged(mapped, labels), weights).map(Math.abs)) / (weights ? sum(weights) : labels.length);
   }
 
-  // The change in ECE, with an interval that takes the directions of the gaps as known, and adds how much of the gaps
-  // that are within two standard errors may be noise.
+  // The change in ECE, with an interval: the directions of the gaps are taken as known, or as none for gaps within two
+  // standard errors, and the ends are moved by how much of those may be noise.
   function errorChange(before, after, { labels, weights, cluster }, level) {
-    const weight = weightOf(weights, labels.length);
+    const all = weights ? sum(weights) : labels.length;
     const nUnits = cluster ? Fold.largest(cluster) + 1 : 0;
     function parts(mapped) {
-      const pairs = judged(mapped, labels);
-      const sums = gaps(pairs, weights);
+      const { score, outcome } = judged(mapped, labels);
       const squares = new Float64Array(N_BINS);
       const ofUnits = new Float64Array(nUnits * N_BINS);
-      const values = filled(labels.length, (i) => {
-        const bin = binOf(pairs.score[i], N_BINS);
-        const gap = pairs.score[i] - pairs.outcome[i];
-        const share = weights ? weights[i] * gap : gap;
-        if (cluster) ofUnits[cluster[i] * N_BINS + bin] += share;
-        else squares[bin] += share * share;
-        return Math.sign(sums[bin]) * gap;
-      });
-      ofUnits.forEach((sum, at) => { squares[at % N_BINS] += sum * sum; });
-      let noise = 0;
-      let gap = 0;
-      sums.forEach((sum, bin) => {
-        if (Math.abs(sum) > 2 * Math.sqrt(squares[bin])) return;
-        noise += Math.sqrt((2 / Math.PI) * squares[bin]);
-        gap += Math.abs(sum);
-      });
-      return { values, noise: Math.min(noise, gap) / weight };
+      for (let i = 0; i < score.length; i++) {
+        const bin = binOf(score[i], N_BINS);
+        const gap = (weights ? weights[i] : 1) * (score[i] - outcome[i]);
+        if (cluster) ofUnits[cluster[i] * N_BINS + bin] += gap;
+        else squares[bin] += gap * gap;
+      }
+      ofUnits.forEach((gap, at) => { squares[at % N_BINS] += gap * gap; });
+      const sums = gaps({ score, outcome }, weights);
+      const isNoise = sums.map((gap, bin) => (Math.abs(gap) <= 2 * Math.sqrt(squares[bin]) ? 1 : 0));
+      const likely = sum(squares.map((square, bin) => isNoise[bin] * Math.sqrt((2 / Math.PI) * square)));
+      const seen = sum(sums.map((gap, bin) => isNoise[bin] * Math.abs(gap)));
+      const direction = sums.map((gap, bin) => (isNoise[bin] ? 0 : Math.sign(gap)));
+      return {
+        noise: Math.min(likely, seen) / all,
+        values: filled(labels.length, (i) => direction[binOf(score[i], N_BINS)] * (score[i] - outcome[i])),
+      };
     }
     const first = parts(before);
     const second = parts(after);
-    const { mean, error, df } = meanOfRows(filled(labels.length, (i) => first.values[i] - second.values[i]), weights, cluster);
+    const { error, df } = meanOfRows(filled(labels.length, (i) => first.values[i] - second.values[i]), weights, cluster);
     const reach = tQuantile(level, df) * error;
-    return { value: mean, low: mean - reach - first.noise, high: mean + reach + second.noise };
+    const value = ece(before, { labels, weights }) - ece(after, { labels, weights });
+    return { value, low: value - reach - first.noise, high: value + reach + second.noise };
   }
 
   // The 840-cell statistic of the page.
