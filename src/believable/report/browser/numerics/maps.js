@@ -372,8 +372,7 @@ const Maps = (() => {
   }
 
   const asciiOf = (text) =>
-    text.replace(/[\u007f-\uffff]/g, (letter) =>
-      (letter === "\u007f" ? letter : `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`));
+    text.replace(/[\u007f-\uffff]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
   // A float as Python writes it: with a point, or an exponent below 1e-4 and from 1e16.
   function float(x) {
