@@ -78,9 +78,10 @@ const Fixes = (() => {
   }
 
   // Every row recalibrated by a map that was fitted on the other folds.
-  function crossFitted(method, { rows, labels, fold }, near = null) {
+  function crossFitted(method, { rows, labels, fold }, near = null, tell = () => {}) {
     const p = Calibrators.emptyColumns(rows);
     for (let k = 0; k <= Fold.largest(fold); k++) {
+      tell(k / N_FOLDS);
       Calibrators.applyTo(method, Calibrators.learned(method, rows, k, near).maps, rows, k, p);
     }
     return { p, loss: filled(labels.length, (i) => -Math.log(p[labels[i]][i])), share: 1, one: rows.columns === 1 };
@@ -584,7 +585,7 @@ const Fixes = (() => {
     const whole = drawn === null ? few : { rows: Calibrators.problem({ scores: all.scores, labels: all.labels, weights: all.weights }) };
     const fitted = {};
     selection.methods.forEach((name, i) => {
-      onProgress(0.4 + (0.4 * i) / selection.methods.length, `Fitting ${Calibrators.METHODS[name].words}`);
+      onProgress(0.4 + (0.3 * i) / selection.methods.length, `Fitting ${Calibrators.METHODS[name].words}`);
       fitted[name] = Calibrators.learned(name, whole.rows);
     });
     const { columns, nClasses } = few.rows;
@@ -592,9 +593,10 @@ const Fixes = (() => {
     let changes = [];
     let after = null;
     if (chosen !== null) {
-      onProgress(0.8, "Measuring the gain");
+      const tell = (share) => onProgress(0.7 + 0.3 * share, "Measuring the gain");
+      tell(0);
       const judgedOn = drawn === null ? few : inFolds(all, seed);
-      const mapped = drawn === null ? chosen.mapped : crossFitted(chosen.name, judgedOn, fitted[chosen.name].maps);
+      const mapped = drawn === null ? chosen.mapped : crossFitted(chosen.name, judgedOn, fitted[chosen.name].maps, tell);
       changes = changesOf(mapped, judgedOn, level);
       after = columns > 1 ? mapped.p : mapped.p[1];
     }
