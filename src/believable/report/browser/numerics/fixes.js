@@ -8,6 +8,11 @@ const Fixes = (() => {
   const { filled } = typeof Optimise !== "undefined" ? Optimise : require("./optimise.js");
   const Calibrators = typeof Maps !== "undefined" ? Maps : require("./maps.js");
 
+  const Numbers = typeof Random !== "undefined" ? Random : require("./random.js");
+
+  // Whether the test is there that Python inverts for the interval of the change in ECE.
+  const isExact = () => typeof Inversion !== "undefined" && typeof Contest !== "undefined";
+
   const METHODS = Object.keys(Calibrators.METHODS);
   const NOTHING = "nothing";
   const SCORES = ["log_loss", "brier"];
@@ -295,7 +300,13 @@ const Fixes = (() => {
 
   // The change in ECE, with an interval: the directions of the gaps are taken as known, or as none for gaps within two
   // standard errors, and the ends are moved by how much of those may be noise.
-  function errorChange(before, after, { labels, weights, cluster }, level) {
+  function errorChange(before, after, { labels, weights, cluster, seed }, level) {
+    if (isExact()) {
+      const pairs = [before, after].map((mapped) => judged(mapped, labels));
+      const rows = { weights, cluster, nClusters: cluster ? Fold.largest(cluster) + 1 : null };
+      const view = before.one ? "binary" : "confidence";
+      return Contest.change(...pairs, view, rows, N_BINS, level, Numbers.seeded(seed).seed62());
+    }
     const all = weights ? sum(weights) : labels.length;
     const nUnits = cluster ? Fold.largest(cluster) + 1 : 0;
     function parts(mapped) {
@@ -641,7 +652,7 @@ const Fixes = (() => {
       after,
       no_fix: "",
       caveats: selection.caveats,
-      approximations: chosen === null ? [OTHER_METHODS] : [OTHER_METHODS, ERROR_INTERVAL],
+      approximations: chosen === null || isExact() ? [OTHER_METHODS] : [OTHER_METHODS, ERROR_INTERVAL],
     };
   }
 

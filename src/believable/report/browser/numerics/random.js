@@ -202,7 +202,13 @@ const Random = (() => {
       return swapped(found, 1, upTo);
     }
 
-    return { uint32, random, upTo, integer: (n) => upTo(n - 1), shuffle, permutation, choice };
+    // An integer below 2^62, as a seed for further draws.
+    function seed62() {
+      draw();
+      return ((BigInt(high) << 32n) | BigInt(low)) >> 2n;
+    }
+
+    return { uint32, random, upTo, integer: (n) => upTo(n - 1), shuffle, permutation, choice, seed62 };
   }
 
   // The generator of this package for a seed: a stream of its own, apart from data simulated with the same seed.
