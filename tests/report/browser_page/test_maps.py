@@ -297,8 +297,8 @@ def check_fix(case: Case, got, want):
     for change, one in zip(fix["changes"], expected["changes"], strict=True):
         if change["name"] == "ECE" and len(np.unique(case.scores)) < 50:
             width = one["gain_high"] - one["gain_low"]
-            assert abs(change["gain_low"] - one["gain_low"]) <= 0.05 * width
-            assert abs(change["gain_high"] - one["gain_high"]) <= 0.05 * width
+            assert abs(change["gain_low"] - one["gain_low"]) <= 0.15 * width
+            assert abs(change["gain_high"] - one["gain_high"]) <= 0.15 * width
             change = {**change, "gain_low": one["gain_low"], "gain_high": one["gain_high"]}
         check_numbers(change, one, one["name"])
     if want["after"] is None:
@@ -382,6 +382,19 @@ def test_what_differs_is_said(fixes):
         assert any("Python" in sentence for sentence in got["approximations"]) == (got["fix"] is not None)
 
 
+def test_points_counted_already():
+    """Points that were counted already change nothing."""
+    script = """
+    const [given, seed] = [{ scores: floats(input.scores), labels: integers(input.labels) }, 0];
+    const curve = { score: given.scores, outcome: Uint8Array.from(given.labels), weight: null, row: null };
+    say([Fixes.tried(given, { seed }), Fixes.tried({ ...given, points: Count.pointsOf(curve) }, { seed })]);
+    """
+    name, case = next(cases_of_fixes())
+    assert name == "over-confident"
+    alone, shared = run(script, case.to_dict())
+    assert alone == shared
+
+
 def test_not_requested_and_progress():
     """Without a request nothing is tried; otherwise progress rises to 1, with a sentence at every step."""
     script = """
@@ -404,6 +417,17 @@ def test_student():
     script = "say(input.map(([level, df]) => Special.tQuantile(level, df)));"
     want = [stdtrit(df, (1 + level) / 2) for level, df in asked]
     assert run(script, asked) == pytest.approx(want, rel=1e-10)
+
+
+def test_numbers_in_words():
+    """Numbers are rounded as Python rounds them, exact halves to even."""
+    values = [0.03125, 0.09375, 0.00005, 0.00015, -0.03125, 1e-9, -1e-9, 0.12345, 2.00005, 123.0, 0.0, 0.99995]
+    values += np.random.default_rng(3).normal(size=50).tolist()
+    script = """
+    const { fixed } = Fixes;
+    say(input.map((value) => [fixed(value, 4), fixed(value, 4, true), fixed(value, 1)]));
+    """
+    assert run(script, values) == [[f"{value:.4f}", f"{value:+.4f}", f"{value:.1f}"] for value in values]
 
 
 # --- golden files -----------------------------------------------------------------------------------------------------
