@@ -327,7 +327,7 @@ const Inversion = (() => {
     return values[k] + ((values[k + 1] - values[k]) / (places[k + 1] - places[k])) * (x - places[k]);
   }
 
-  return { interval, intervalWith, invert };
+  return { interval, intervalWith };
 })();
 
 if (typeof module !== "undefined") module.exports = Inversion;
