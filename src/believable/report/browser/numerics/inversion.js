@@ -147,6 +147,8 @@ const Inversion = (() => {
 
     at(error) {
       if (!this.tried.has(error)) {
+        const { onStep } = this.question.settings;
+        if (onStep) onStep();
         const shown = this.shown(error);
         const tiny = TIED * this.observed;
         let [least, most] = [0, 0];
