@@ -47,6 +47,52 @@ const Linear = (() => {
     return x;
   }
 
+  // --- banded matrices -----------------------------------------------------------------------------------------------
+
+  // Rows of weights ({first, weights}) in one array, for `times`.
+  function banded(blocks) {
+    const starts = new Int32Array(blocks.length + 1);
+    blocks.forEach(({ weights }, i) => { starts[i + 1] = starts[i] + weights.length; });
+    const weights = new Float64Array(starts[blocks.length]);
+    blocks.forEach((block, i) => weights.set(block.weights, starts[i]));
+    return { first: Int32Array.from(blocks, ({ first }) => first), starts, weights };
+  }
+
+  // Multiply four rows of m numbers, from row r on, by a banded matrix; rows beyond the last are left out.
+  function times({ first, starts, weights }, rows, m, r, into) {
+    const n = first.length;
+    const last = rows.length / m - 1;
+    const a = r * m;
+    const b = Math.min(r + 1, last) * m;
+    const c = Math.min(r + 2, last) * m;
+    const d = Math.min(r + 3, last) * m;
+    for (let i = 0; i < n; i++) {
+      let [x, y, z, u] = [0, 0, 0, 0];
+      const end = starts[i + 1];
+      for (let k = starts[i], j = first[i]; k < end; k++, j++) {
+        const w = weights[k];
+        x += w * rows[a + j];
+        y += w * rows[b + j];
+        z += w * rows[c + j];
+        u += w * rows[d + j];
+      }
+      into[0][i] = x;
+      into[1][i] = y;
+      into[2][i] = z;
+      into[3][i] = u;
+    }
+  }
+
+  // Call `each` with every row of numbers multiplied by a banded matrix.
+  function forRows(matrix, rows, m, each) {
+    const into = [0, 1, 2, 3].map(() => new Float64Array(matrix.first.length));
+    const n = rows.length / m;
+    for (let r = 0; r < n; r += 4) {
+      times(matrix, rows, m, r, into);
+      for (let k = 0; k < 4 && r + k < n; k++) each(into[k], r + k);
+    }
+  }
+
   // --- eigenvalues and eigenvectors of symmetric matrices ------------------------------------------------------------
 
   // Eigenvalues in ascending order, and the eigenvectors as columns.
@@ -57,12 +103,45 @@ const Linear = (() => {
     const tau = new Float64Array(n);
     tridiagonal(a, n, d, e, tau);
     const z = new Float64Array(n * n);
-    for (let i = 0; i < n; i++) z[i * n + i] = 1;
-    const parts = n > 25 ? torn(d, e, n) : null;
-    implicit(d, e, z, n);
-    if (parts) chooseSigns(parts, d, z, n);
+    for (const [start, end] of blocksOf(d, e, n)) block(d, e, z, n, start, end);
+    ascending(d, z, n);
     reflect(a, tau, z, n);
     return { values: d, vectors: z };
+  }
+
+  // Where a tridiagonal matrix falls apart, because the numbers beside its diagonal vanish (dstedc).
+  function blocksOf(d, e, n) {
+    const blocks = [];
+    for (let start = 0, k = 0; k < n; k++) {
+      if (k < n - 1 && Math.abs(e[k]) > EPS * Math.sqrt(Math.abs(d[k])) * Math.sqrt(Math.abs(d[k + 1]))) continue;
+      blocks.push([start, k + 1]);
+      start = k + 1;
+    }
+    return blocks;
+  }
+
+  function block(d, e, z, n, start, end) {
+    const m = end - start;
+    const own = d.slice(start, end);
+    const beside = e.slice(start, end - 1);
+    const vectors = new Float64Array(m * m);
+    for (let i = 0; i < m; i++) vectors[i * m + i] = 1;
+    const norm = Math.max(...own.map(Math.abs), ...beside.map(Math.abs)) || 1;
+    const parts = m > 25 ? torn(own.map((one) => one / norm), beside.map((one) => one / norm), m) : null;
+    implicit(own, beside, vectors, m);
+    if (parts) chooseSigns(parts, own.map((one) => one / norm), vectors, m);
+    d.set(own, start);
+    for (let i = 0; i < m; i++) for (let j = 0; j < m; j++) z[(start + i) * n + start + j] = vectors[i * m + j];
+  }
+
+  function ascending(d, z, n) {
+    for (let i = 0; i < n - 1; i++) {
+      let k = i;
+      for (let j = i + 1; j < n; j++) if (d[j] < d[k]) k = j;
+      if (k === i) continue;
+      [d[i], d[k]] = [d[k], d[i]];
+      for (let r = 0; r < n; r++) [z[r * n + i], z[r * n + k]] = [z[r * n + k], z[r * n + i]];
+    }
   }
 
   // Householder reflections (dsytd2, lower triangle).
@@ -185,13 +264,7 @@ const Linear = (() => {
       if (end > l) fromAbove(d, e, z, n, l, end, small);
       else fromBelow(d, e, z, n, l, end, small);
     }
-    for (let i = 0; i < n - 1; i++) {
-      let k = i;
-      for (let j = i + 1; j < n; j++) if (d[j] < d[k]) k = j;
-      if (k === i) continue;
-      [d[i], d[k]] = [d[k], d[i]];
-      for (let r = 0; r < n; r++) [z[r * n + i], z[r * n + k]] = [z[r * n + k], z[r * n + i]];
-    }
+    ascending(d, z, n);
   }
 
   function fromAbove(d, e, z, n, start, end, small) {
@@ -341,7 +414,7 @@ const Linear = (() => {
     }
   }
 
-  return { cholesky, forward, backward, eigen };
+  return { cholesky, forward, backward, eigen, banded, forRows };
 })();
 
 if (typeof module !== "undefined") module.exports = Linear;
