@@ -102,7 +102,7 @@ const Delimited = (() => {
   }
 
   // The bytes of a file, piece by piece; a compressed file is decompressed on the way.
-  async function* pieces(blob) {
+  async function* pieces(blob, name) {
     const start = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
     if (startsWith(start, 31, 139)) {
       const reader = blob.stream().pipeThrough(new DecompressionStream("gzip")).getReader();
@@ -113,7 +113,7 @@ const Delimited = (() => {
           yield value;
         }
       } catch (error) {
-        throw new BadInput(`${blob.name || "the file"} is compressed and damaged: ${error.message}`);
+        throw new BadInput(`${name} is compressed and damaged: ${error.message}`);
       }
     }
     for (let at = 0; at < blob.size; at += PIECE_BYTES) {
@@ -128,10 +128,10 @@ const Delimited = (() => {
     return whole;
   }
 
-  async function headOf(blob) {
+  async function headOf(blob, name) {
     const parts = [];
     let size = 0;
-    for await (const part of pieces(blob)) {
+    for await (const part of pieces(blob, name)) {
       parts.push(part);
       size += part.length;
       if (size >= HEAD_BYTES) break;
@@ -141,7 +141,7 @@ const Delimited = (() => {
 
   // Open a file: its columns by name. `blob` is a File, or any Blob with the name to call it by.
   async function open(blob, name = blob.name) {
-    let head = await headOf(blob);
+    let head = await headOf(blob, name);
     const marked = startsWith(head, 239, 187, 191);
     if (marked) head = head.subarray(3);
     const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(head);
@@ -259,7 +259,7 @@ const Delimited = (() => {
       }
     };
     let first = true;
-    for await (const piece of pieces(table.blob)) {
+    for await (const piece of pieces(table.blob, name)) {
       check(piece, false);
       let bytes = kept.length ? joined([kept, piece]) : piece;
       if (first && table.marked) bytes = bytes.subarray(3);

@@ -18,7 +18,7 @@ from believable.report.html.words import asset, count, name, number, percent, ro
 from believable.report.parts import CurveLine
 from believable.report.wording import short_name
 
-PAGE_SCRIPTS = ("statistic.js", "draw.js", "tables.js", "controls.js")
+PAGE_SCRIPTS = ("statistic.js", "draw.js", "tables.js", "controls.js", "begin.js")
 ALL_CLASSES_IN_WORDS = {"confidence": "all: the predicted one", "top_label": "all: the predicted one"}
 BINS_SLIDER = (
     '<label class="slide" for="bins"><span>Number of bins <span id="bins-shown" aria-hidden="true"></span></span>'
