@@ -1,0 +1,106 @@
+"""`audit_page`: the scripts, the style and the words of the page that audits a file in the browser, in one file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from importlib.resources import files
+from string import Template
+
+from believable._version import __version__
+from believable.metrics import METRICS
+from believable.recalibrate.facts import ALIASES, in_words
+from believable.report.html.explanations import explanations, why
+from believable.report.html.page import (
+    CLUSTERS_NOT_ALLOWED_FOR,
+    INDENTS_AND_COMMENTS,
+    JSON_ESCAPES,
+    NUMBERS_OF_BINS,
+    NUMBERS_OF_ROWS,
+    entries,
+)
+from believable.report.html.sections import KEYS_OF_SELECTION, TERMS_OF_CONFIDENCE, TERMS_OF_SCORES
+from believable.report.html.words import asset, template, text
+from believable.report.wording import SHORT_METRIC_NAMES, short_name
+
+FOLDER = "believable.report.browser"
+LEVEL = "95 %"  # of all intervals on this page
+# In order, because each may use those before it. What the worker computes with comes first, then what is shown.
+READING = ("delimited.js", "columns.js", "read.js")
+NUMERICS: tuple[str, ...] = ()
+SHOWN = ("view.js", "app.js")
+OF_THE_REPORT = ("draw.js", "tables.js", "controls.js")
+
+
+def audit_page() -> str:
+    """Return the page that audits a table of predictions in the browser, as one HTML file that needs nothing else.
+
+    Its reader drops a CSV file on it, or pastes two columns, and gets the answer, the reliability diagram with its noise
+    band, the key numbers with intervals, classes, subgroups, and calibration maps to download. It works offline: nothing
+    is fetched and nothing is sent, which its content security policy enforces. `believable page` writes it to a file.
+
+    Returns
+    -------
+    str
+        HTML.
+
+    Examples
+    --------
+    >>> from believable.report.browser import audit_page
+    >>> page = audit_page()
+    >>> page[:15], len(page) < 400_000
+    ('<!doctype html>', True)
+    """
+    scripts = (*READING, *(f"numerics/{name}" for name in NUMERICS), "worker.js")
+    core = _joined([asset("statistic.js"), *map(_script, scripts)])
+    page = _joined([*(asset(name) for name in OF_THE_REPORT), *(_script(name) for name in SHOWN)])
+    return Template(_script("app.html")).substitute(
+        package=text(__version__),
+        css=asset("page.css") + _script("app.css"),
+        core=core,
+        core_hash=_hash(core),
+        page=page,
+        page_hash=_hash(page),
+        explanations=explanations(SHORT_METRIC_NAMES),
+        legend=template(
+            "legend", level=LEVEL, interval=why("interval", "interval"), floor=why("floor", "noise floor")
+        ),
+        live=template(
+            "live", of_bins=entries(NUMBERS_OF_BINS, {}), of_rows=entries(NUMBERS_OF_ROWS, {}), left_out=""
+        ),
+        reading_scores=template("reading", level=LEVEL, **TERMS_OF_SCORES),
+        reading_confidences=template("reading", level=LEVEL, **TERMS_OF_CONFIDENCE),
+        facts=_facts(),
+    )
+
+
+def _script(name: str) -> str:
+    return (files(FOLDER) / name).read_text(encoding="utf-8")
+
+
+def _joined(scripts: Iterable[str]) -> str:
+    return "\n" + INDENTS_AND_COMMENTS.sub("", "\n".join(scripts))
+
+
+def _hash(script: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+
+
+def _facts() -> str:
+    """Return what the scripts need to know of metrics and recalibrators, as JSON that cannot end its element."""
+    facts = {
+        "metrics": {
+            metric.alias: {
+                "title": short_name(metric.alias, metric.name),
+                "inside": metric.best is not None and metric.low < metric.best < metric.high,
+            }
+            for metric in METRICS.values()
+        },
+        "recalibrators": {alias: in_words(kind) for alias, kind in ALIASES.items()},
+        "keys_of_selection": KEYS_OF_SELECTION,
+        "clusters_not_allowed_for": CLUSTERS_NOT_ALLOWED_FOR,
+    }
+    return re.sub("[<>&]", lambda match: JSON_ESCAPES[match[0]], json.dumps(facts, separators=(",", ":")))
