@@ -108,6 +108,7 @@ const App = (() => {
     [found, shown, labels, opened] = [null, null, [], null];
     for (const id of ["tools", "columns"]) at(id).hidden = true;
     at("result").replaceChildren();
+    document.body.classList.remove("answered");
     wrong("");
     busy(`Opening ${source.name}`);
     const said = await open();
@@ -229,6 +230,11 @@ const App = (() => {
     options(at("positive"), values.map((value) => [value, value]), values.includes(before) ? before : null, "choose …");
     at("positive-field").hidden = !asks;
     at("pairs").closest("label").hidden = several;
+    const taken = [at("label").value, ...(several ? [] : [prob.slice(1)])];
+    for (const box of at("by").querySelectorAll("input")) {
+      if (taken.includes(box.value)) box.checked = false;
+      box.closest("label").hidden = taken.includes(box.value);
+    }
   }
 
   function asked() {
@@ -287,7 +293,8 @@ const App = (() => {
     for (const id of ["tools", "again", "save-audit"]) at(id).hidden = false;
     App.page = View.show(at("result"), result, (method) => save(method.map, `${method.method}.json`));
     at("heard").textContent = `Done. ${result.text.headline}`;
-    at("main").scrollIntoView({ block: "start" });
+    document.body.classList.add("answered");
+    scrollTo(0, 0);
   }
 
   // The line for the shell that recalibrates, where that is advised and there is a file.

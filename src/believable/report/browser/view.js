@@ -384,12 +384,12 @@ const View = (() => {
       look.addEventListener("click", () => onMethod.show(one.method));
       save.addEventListener("click", () => onMethod.save(one));
       return [
-        cell(words, one.method, "name"), ofNumber(one.before), ofNumber(one.after), ofNumber(one.gain), cell(span(one.low, one.high), one.low),
+        cell([words, ...(audit.fix && audit.fix.chosen === one.method ? [" ", html("strong", {}, "✓ recommended")] : [])], one.method, "name"), ofNumber(one.before), ofNumber(one.after), ofNumber(one.gain), cell(span(one.low, one.high), one.low),
         ofNumber(one.ece_before), ofNumber(one.ece_after), cell(one.cells ? look : "–"), cell(one.map ? save : "–"),
       ];
     });
     return [
-      html("h3", {}, "Four recalibrators, before and after"),
+      html("h3", {}, "Each recalibrator, before and after"),
       table("On rows that the calibration map was not fitted on", [
         ["Recalibrator", false], ["Log loss before", true, "nll"], ["After"], ["Gain", true, "gain"], [`${audit.level} interval of the gain`], ["ECE before", true, "ece"], ["After"],
         ["Diagram", false], ["Map", false],
@@ -413,7 +413,6 @@ const View = (() => {
       const shares = audit.classes.slice(0, MAX_SHARES).flatMap((one, i) => [i ? "; " : "", name(one), `: ${Delimited.general(100 * audit.rates[i], 3)} %`]);
       facts.push(["Classes", shares]);
     } else if (!audit.pairs) facts.push(["Event", audit.event === undefined ? name(audit.classes[audit.classes.length - 1]) : name(audit.event)]);
-    if (audit.approximations.length) facts.push(["Other than in Python", list(audit.approximations)]);
     return html("dl", {}, ...facts.flatMap(([title, words]) => [html("dt", {}, title), html("dd", {}, ...[words].flat())]));
   }
 
