@@ -15,6 +15,7 @@ SOURCE = ROOT / "src" / "believable"
 ROOMS: dict[str, set[str]] = {
     "_version": set(),
     "errors": set(),
+    "_optional": set(),
     "_write": set(),
     "_types": {"numpy"},
     "_kernels": {"numpy", "scipy"},
@@ -24,14 +25,14 @@ ROOMS: dict[str, set[str]] = {
     "predictions": {"numpy"},
     "binning": {"numpy"},
     "stats": {"numpy"},
-    "curves": {"numpy", "polars", "pandas", "pyarrow"},  # data frames, on request
-    "metrics": {"numpy", "sklearn"},  # sklearn: the requests of scorers, on request
+    "curves": {"numpy"},
+    "metrics": {"numpy"},
     "inference": {"numpy", "scipy"},
     "streams": {"numpy"},
     "recalibrate": {"numpy", "scipy", "sklearn"},
     "decide": {"numpy", "scipy"},
     "engines": {"numpy", "narwhals", "polars", "pyspark"},  # polars: in workers of Spark; pyspark: its vectors
-    "readers": {"numpy", "polars"},
+    "readers": {"numpy", "polars", "zstandard", "pyarrow"},  # the last two: archives compressed with Zstandard
     "writers": {"numpy", "polars"},
     "plots": {"numpy", "matplotlib", "mpl_toolkits"},
     "report": {"numpy", "scipy"},

@@ -13,7 +13,7 @@ WITHOUT_TORCH = "import sys; sys.modules['torch'] = None; import believable; bel
 def test_the_door_says_how_to_open_it():
     """Without torch the error names the extra to install."""
     done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, timeout=60)
-    assert "believable.torch needs torch: pip install 'believable[torch]'" in done.stderr
+    assert 'believable.torch needs PyTorch: pip install "believable[torch]"' in done.stderr
 
 
 def test_torch_is_not_imported_before_the_room():

@@ -42,7 +42,7 @@ def _is_module(name: str) -> bool:
 
 def _imports(file: Path) -> Iterator[tuple[str, str]]:
     """Yield the names that a file imports from this package, each with its module."""
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "believable":
             for alias in node.names:
                 yield alias.asname or alias.name, str(node.module)

@@ -8,15 +8,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from believable import _check
+from believable import _check, _optional
 
 T = TypeVar("T")
 
 
 def _is_shown(asked: bool | None, worth_it: bool) -> bool:
-    """Return whether to show a bar: as asked, or if it is worth it and the error stream is a terminal."""
+    """Return whether to show a bar: as asked, or if it is worth it and the error stream is a terminal.
+
+    Without rich, which draws it, there is none.
+    """
     _check.flag(asked, "progress", or_none=True)
-    return worth_it and sys.stderr.isatty() if asked is None else asked
+    return (worth_it and sys.stderr.isatty() if asked is None else asked) and _optional.is_installed("rich")
 
 
 def tracked(steps: Sequence[T], what: str, shown: bool | None) -> Iterator[T]:

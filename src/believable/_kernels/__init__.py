@@ -20,6 +20,8 @@ from believable._kernels.bins import (
 )
 from believable._kernels.compiled.threads import alone
 from believable._kernels.cosine import smooth_error, smooth_error_at, smooth_error_of_pairs
+from believable._kernels.false_discovery import false_discovery
+from believable._kernels.group_folds import stratified_group_folds
 from believable._kernels.incomplete_beta import BETA_CDF_RANGE, WeightedLogits, beta_cdf, fit_beta_cdf
 from believable._kernels.isotonic import FlatPieces, flat_pieces, pav, pav_rows
 from believable._kernels.logistic import (
@@ -169,6 +171,7 @@ __all__ = [
     "faded_around",
     "faded_before",
     "faded_sums",
+    "false_discovery",
     "find_root",
     "fit_beta_cdf",
     "fit_ensemble_temperature",
@@ -239,6 +242,7 @@ __all__ = [
     "source_inflation",
     "spline_slopes",
     "spread_rows",
+    "stratified_group_folds",
     "sup_tail",
     "t_quantile",
     "tempered",

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from believable import _kernels
 from believable._check import generator
 from believable.auditing.evidence import Evidence
 from believable.auditing.judgement import evidence_of_classes, evidence_of_curve
@@ -95,10 +96,8 @@ def _of_class(source: AuditSource, k: int, stats: BinStats, settings: AuditSetti
 
 def _adjusted(parts: list[tuple[Part, BinStats]], n_classes: int) -> list[tuple[Part, BinStats]]:
     """Adjust the p-values for the number of all classes, of which these have the smallest (Benjamini and Hochberg)."""
-    from scipy.stats import false_discovery_control
-
     p_values = [1.0 if part.p_value is None else part.p_value for part, _ in parts]
-    adjusted = false_discovery_control([*p_values, *[1.0] * (n_classes - len(parts))])
+    adjusted = _kernels.false_discovery([*p_values, *[1.0] * (n_classes - len(parts))])
     made = []
     for (part, stats), p in zip(parts, adjusted, strict=False):
         part = replace(part, adjusted=float(p), flagged=float(p) <= FALSE_DISCOVERY_RATE and bool(part.low))

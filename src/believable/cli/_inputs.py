@@ -61,7 +61,7 @@ def _read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
             "fit --scores raw`, apply it to other rows with `believable apply`, and audit the result"
         )
     if _is_samples(file, asked):
-        return _samples(file, asked)
+        return read_samples(file, asked)
     refuse(asked, OPTIONS_OF_SAMPLES, f"is for a sample log of a language model, but {file} is not one")
     from believable.readers import load
 
@@ -143,11 +143,16 @@ def _how_to_save(asked: Mapping[str, Any]) -> str:
 
 
 def _is_samples(file: Path, asked: Mapping[str, Any]) -> bool:
-    """Return whether the file has answers of a language model: with --samples, or by the fields of its first objects.
+    """Return whether the file has answers of a language model: with --samples, or if it looks like it.
 
-    Options that are only for tables say that it is a table.
+    A log of Inspect AI is one by its name. Other files are, by the fields of their first objects, unless options that
+    are only for tables say that they are tables.
     """
+    from believable.readers.logs.inspect_files import is_eval_log
+
     if asked.get("samples"):
+        return True
+    if file != STANDARD_STREAM and asked.get("format") is None and is_eval_log(file):
         return True
     if any(asked.get(name) for name in OPTIONS_OF_TABLES) or file == STANDARD_STREAM or asked.get("pairs") is False:
         return False
@@ -160,7 +165,8 @@ def _is_samples(file: Path, asked: Mapping[str, Any]) -> bool:
     return states_confidences(file, prob, label)
 
 
-def _samples(file: Path, asked: Mapping[str, Any]) -> Loaded:
+def read_samples(file: Path, asked: Mapping[str, Any]) -> Loaded:
+    """Read the answers of a language model."""
     from believable.readers import load_samples
 
     refuse(asked, OPTIONS_OF_TABLES, f"is for a table, but {file} is read as the answers of a language model")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from believable import _optional
 from believable.cli._common import STANDARD_STREAM
 from believable.errors import InputError
 
@@ -36,6 +37,8 @@ def check_outputs(
             raise InputError("a picture cannot go to the standard output: name a file")
         if path != STANDARD_STREAM:
             _refuse_place(name, path, inputs)
+        if option == "plot" and not _optional.is_installed("matplotlib"):
+            raise _optional.missing(f"{name} needs", "matplotlib")
         if option == "plot" and path.suffix.lower() not in PICTURES:
             raise InputError(f"{name} {path}: the name of a picture must end in .png, .svg or .pdf")
         if (other := seen.setdefault(path if path == STANDARD_STREAM else path.resolve(), name)) != name:

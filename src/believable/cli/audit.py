@@ -148,7 +148,9 @@ READABLE = click.Path(path_type=Path)
     metavar="METHOD",
     help="Recalibrator for raw scores, fitted to other queries (cross-fitting).  [default: platt]",
 )
-@click.option("--samples", is_flag=True, help="FILE has answers of a language model, one JSON object per line.")
+@click.option(
+    "--samples", is_flag=True, help="FILE has answers of a language model: a log, or one JSON object per line."
+)
 @click.option(
     "--normalise",
     type=click.Choice(["none", "length", "bytes"]),
@@ -183,8 +185,11 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
     With --each, every FILE is audited by itself, with the same options.
 
     To audit a reranker, use --run and --qrels in place of FILE. Raw scores in a FILE cannot be audited: first turn them
-    into probabilities with `believable fit` and `believable apply`. Logs of lm-evaluation-harness (--log_samples), and
-    JSON lines with the fields confidence and correct, are recognised automatically.
+    into probabilities with `believable fit` and `believable apply`.
+
+    Answers of language models are recognised automatically: logs of Inspect AI (.eval), logs of lm-evaluation-harness
+    (--log_samples), and JSON lines with the fields confidence and correct. In a log of Inspect AI, --label names the
+    scorer that marks the answers, and --prob the field with the confidence, such as a key of the scorer's metadata.
 
     Exit code: 0 if no gate failed, whatever the verdict, 1 if a gate failed, 2 for bad input, 130 if interrupted.
     """

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from believable import _optional
 from believable.cli._common import new_console, say, sentences
 from believable.cli._options import shared_options
 from believable.cli._show import show_section, show_verdict, working
@@ -43,7 +44,9 @@ def demo(output: Path, bins: Bins) -> None:
     page = output.with_suffix(".html")
     if page == output:
         raise InputError(f"--output {output}: the name of the picture must end in .png, .svg or .pdf")
-    check_outputs({"plot": output, "html": page}, [], {"plot": "--output", "html": "the report next to it,"})
+    draws = _optional.is_installed("matplotlib")
+    outputs = {"plot": output} if draws else {}
+    check_outputs(outputs | {"html": page}, [], {"plot": "--output", "html": "the report next to it,"})
     console = new_console()
     say(console, f"{HEADING_OF_DEMO}\n")
     models = {name.replace("_", " "): predictions for name, predictions in load_demo().items()}
@@ -51,7 +54,8 @@ def demo(output: Path, bins: Bins) -> None:
     with working("Auditing both"):
         found = audit(first, None, bins, compare_with=second, title=bayes, other=logistic, progress=False)
         other = verdict(second, None, bins)
-        _draw(output, models, bins)
+        if draws:
+            _draw(output, models, bins)
         found.to_html(page)
     for name, judged in ((bayes, found.verdict), (logistic, other)):
         console.print(Text(name, style="bold"))
@@ -62,7 +66,10 @@ def demo(output: Path, bins: Bins) -> None:
             title = f"What to do about {bayes}" if section.title == "What to do" else section.title
             show_section(console, replace(section, title=title))
             console.print()
-    say(console, f"Picture written to {output}")
+    say(
+        console,
+        f"Picture written to {output}" if draws else f"No picture: {_optional.missing('plots need', 'matplotlib')}",
+    )
     say(console, f"Report on {bayes}, compared with {logistic}, written to {page}")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from believable.cli._common import STANDARD_STREAM, called, new_console, note, say, sentences, warnings_as_notes
-from believable.cli._inputs import OPTIONS_OF_RUNS, columns_in, names_a_run, read_run, refuse, refuse_run
+from believable.cli._inputs import OPTIONS_OF_RUNS, columns_in, names_a_run, read_run, read_samples, refuse, refuse_run
 from believable.cli._options import Scale, scale_of, shared_options
 from believable.cli._outputs import check_outputs
 from believable.cli._wording import in_options
@@ -70,9 +70,10 @@ def fit(
 ) -> None:
     """Fit a calibration map to the scores in FILE, which turns them into calibrated probabilities.
 
-    FILE has scores with known outcomes, for rows that the model was not trained on: csv, tsv, parquet, jsonl or npz, or
-    - for the standard input. Columns are found by name, as by `believable audit`. For a reranker, use --run for the
-    scores and --qrels for the relevance in place of FILE; the rows of a query then stay in the same fold.
+    FILE has scores with known outcomes, for rows that the model was not trained on: csv, tsv, parquet, jsonl or npz, a
+    log of Inspect AI (.eval), or - for the standard input. Columns are found by name, as by `believable audit`. For a
+    reranker, use --run for the scores and --qrels for the relevance in place of FILE; the rows of a query then stay in
+    the same fold.
 
     With --method auto, several recalibrators are compared by cross-fitting: each row is recalibrated by a map that was
     fitted without it. The map that is written is their weighted average, with the unchanged scores as one of them: the
@@ -123,6 +124,7 @@ def _check_method(method: str, scale: Scale) -> None:
 
 def _read(file: Path | None, scale: Scale, asked: dict[str, Any]) -> Loaded:
     from believable.readers.load import load
+    from believable.readers.logs.inspect_files import is_eval_log
 
     if names_a_run(asked):
         return read_run(file, asked, to_fit=True)
@@ -130,6 +132,8 @@ def _read(file: Path | None, scale: Scale, asked: dict[str, Any]) -> Loaded:
         raise InputError("name a FILE of scores (- for the standard input), or a run with --run and --qrels")
     refuse_run(file, asked)
     refuse(asked, OPTIONS_OF_RUNS, "is for a run and its judgements: name the run with --run")
+    if file != STANDARD_STREAM and asked.get("format") is None and is_eval_log(file):
+        return read_samples(file, asked)
     return load(file, from_logits=scale != "probabilities", **columns_in(asked))
 
 

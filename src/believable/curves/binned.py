@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from believable import _check, _kernels
+from believable import _check, _kernels, _optional
 from believable._types import Bins, Float64s, Int64s, Notion, Strategy
 from believable.curves.band import BANDS, Band
 from believable.curves.curve import Curve
-from believable.errors import InputError, MissingDependencyError
+from believable.errors import InputError
 from believable.predictions import as_predictions
 from believable.stats import BinStats
 from believable.stats.source import TEN, UNIFORM, BinsAsked, column_bins, count_asked, not_empty, source_of
@@ -109,10 +109,7 @@ class ReliabilityTable:
 def as_frame(columns: dict[str, list[Any]], backend: str) -> Any:
     """Return columns as a data frame of one of three libraries."""
     _check.choice(backend, ("polars", "pandas", "pyarrow"), "backend")
-    try:
-        module = __import__(backend)
-    except ImportError as error:
-        raise MissingDependencyError(f"to_frame(backend={backend!r}) needs {backend}: pip install {backend}") from error
+    module = _optional.load(backend, f"to_frame(backend={backend!r}) needs")
     return module.table(columns) if backend == "pyarrow" else module.DataFrame(columns)
 
 

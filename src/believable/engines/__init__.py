@@ -3,6 +3,13 @@
 The engine that holds the rows counts them; only the statistic, which has a fixed size, is collected.
 """
 
-from believable.engines.summarize import summarize
+from typing import TYPE_CHECKING
+
+from believable import _optional
+
+if TYPE_CHECKING or _optional.is_installed("narwhals"):
+    from believable.engines.summarize import summarize
+else:
+    summarize = _optional.stand_in("summarize", "counting the rows of a data frame needs", "narwhals")
 
 __all__ = ["summarize"]

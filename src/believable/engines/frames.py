@@ -13,6 +13,7 @@ import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
+from believable import _optional
 from believable._check import is_missing
 from believable._types import Array
 from believable.engines.columns import CAST, HALF
@@ -59,9 +60,9 @@ class Frame:
             ) from None
         engine = frame.implementation.value
         if engine in ("duckdb", "ibis", "pyspark", "pyspark_connect") and find_spec("pyarrow") is None:
-            raise MissingDependencyError(f"a summary of a {engine} frame needs pyarrow: pip install pyarrow")
+            raise _optional.missing(f"a summary of a {engine} frame needs", "pyarrow")
         if python_workers and find_spec("pandas") is None:  # Spark requires it, although it is not used here
-            raise MissingDependencyError("python_workers=True needs pandas: pip install 'believable[spark]'")
+            raise MissingDependencyError('python_workers=True needs pandas: pip install "believable[spark]"')
         if engine == "pyspark":
             frame = nw.from_native(without_vectors(nw.to_native(frame)))
         elif python_workers:

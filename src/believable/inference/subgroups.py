@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from believable import _check
+from believable import _check, _kernels
 from believable._arrays import as_levels
 from believable._check import generator, renamed
 from believable._types import Array, Ints
@@ -352,10 +352,8 @@ def _several(cluster: Ints) -> Ints | None:
 
 def _adjusted(groups: list[Subgroup], rate: float) -> Iterator[Subgroup]:
     """Yield the subgroups with p-values adjusted over all of them."""
-    from scipy.stats import false_discovery_control
-
     known = [group.p_value for group in groups if group.p_value is not None]
-    adjusted = iter(false_discovery_control(known) if known else [])
+    adjusted = iter(_kernels.false_discovery(known))
     for group in groups:
         if group.p_value is None:
             yield group

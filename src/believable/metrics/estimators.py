@@ -7,13 +7,14 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from believable import _check
+from believable import _check, _optional
 from believable._types import Array
 from believable.errors import InputError
 from believable.predictions import Predictions
 
 ResponseMethod = Literal["auto", "predict_proba", "decision_function"]
 FROM_CROSS_VALIDATE = "cross_validate(..., return_estimator=True, return_indices=True)"
+FROM_FOLDS = "predictions from the folds of cross_validate need"
 
 
 def predictions_of(
@@ -87,7 +88,7 @@ def held_out_predictions(
     pos_label: Any = None,
 ) -> tuple[Predictions, Array]:
     """Return the predictions of each fold's classifier on the rows that it did not see, and the fold of each row."""
-    from sklearn.utils import _safe_indexing
+    rows_of = _optional.load("sklearn.utils", FROM_FOLDS)._safe_indexing
 
     estimators, test_rows = _of_cross_validate(cv_results, X)
     classes = [np.asarray(one.classes_).tolist() for one in estimators]
@@ -99,14 +100,14 @@ def held_out_predictions(
     parts = []
     for estimator, rows in zip(estimators, test_rows, strict=True):
         weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
-        held_out = _safe_indexing(X, rows), _safe_indexing(y, rows)
+        held_out = rows_of(X, rows), rows_of(y, rows)
         parts.append(predictions_of(estimator, *held_out, weight, response_method=response_method, pos_label=pos_label))
     return _together(parts)
 
 
 def _of_cross_validate(cv_results: Any, X: Any) -> tuple[list[Any], list[Array]]:
     """Return the fitted estimators of a cross-validation and the rows that each did not see."""
-    from sklearn.utils.validation import _num_samples
+    num_samples = _optional.load("sklearn.utils.validation", FROM_FOLDS)._num_samples
 
     for key in ("estimator", "indices"):
         if not isinstance(cv_results, Mapping) or key not in cv_results:
@@ -118,11 +119,11 @@ def _of_cross_validate(cv_results: Any, X: Any) -> tuple[list[Any], list[Array]]
             )
     indices = cv_results["indices"]
     n = sum(len(indices[part][0]) for part in ("train", "test"))
-    if n > _num_samples(X):
+    if n > num_samples(X):
         raise InputError(
             "{argument} has {got} rows, but the folds were made of {n}: pass the arrays of cross_validate",
             argument="X",
-            got=_num_samples(X),
+            got=num_samples(X),
             n=n,
         )
     return list(cv_results["estimator"]), [np.asarray(rows) for rows in indices["test"]]

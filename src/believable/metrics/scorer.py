@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from believable import _check
+from believable import _check, _optional
 from believable.errors import InputError
 from believable.metrics.estimators import ResponseMethod, predictions_of
 from believable.metrics.table import NEGATED, find_metric, known_metric
@@ -54,9 +54,8 @@ class Scorer:
         Scorer
             The scorer itself.
         """
-        from sklearn import get_config
-
-        if not get_config()["enable_metadata_routing"]:
+        sklearn = _optional.load("sklearn", "metadata routing needs")
+        if not sklearn.get_config()["enable_metadata_routing"]:
             raise InputError(
                 "a request has no effect before scikit-learn's metadata routing is enabled: call "
                 "sklearn.set_config(enable_metadata_routing=True) first"
@@ -66,9 +65,8 @@ class Scorer:
 
     def get_metadata_routing(self) -> Any:
         """Return what the scorer requests, as scikit-learn's metadata routing reads it."""
-        from sklearn.utils.metadata_routing import MetadataRequest
-
-        request = MetadataRequest(owner=self)
+        routing = _optional.load("sklearn.utils.metadata_routing", "metadata routing needs")
+        request = routing.MetadataRequest(owner=self)
         request.score.add_request(param="sample_weight", alias=self.requests.get("sample_weight"))
         return request
 

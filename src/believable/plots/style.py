@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from believable.errors import InputError, MissingDependencyError
+from believable import _optional
+from believable.errors import InputError
 from believable.metrics import find_metric
 from believable.plots.room import figure_of as figure_of
 from believable.plots.room import scale_of
@@ -36,10 +37,9 @@ def new_figure(width: float, height: float, *, shown: bool = False) -> Figure:
     One to be shown belongs to pyplot where pyplot is in use, so that `plt.show()` finds it. Any other, and every one
     where nobody has imported pyplot, belongs to nobody and need not be closed.
     """
-    try:
-        from believable.plots.picture import Picture
-    except ImportError as error:
-        raise MissingDependencyError("pictures need matplotlib: pip install matplotlib") from error
+    _optional.load("matplotlib.figure", "plots need")
+    from believable.plots.picture import Picture
+
     pyplot = sys.modules.get("matplotlib.pyplot")
     if shown and pyplot is not None:
         return pyplot.figure(FigureClass=Picture, figsize=(width, height), layout="constrained")  # type: ignore[no-any-return]

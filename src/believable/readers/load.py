@@ -26,7 +26,7 @@ from believable.readers.columns import (
     columns_of_table,
     listed,
 )
-from believable.readers.files import Interpretation, checked, read_predictions, said_of, scale_of_scores, tidied
+from believable.readers.files import Interpretation, checked, said_of, scale_of_scores, tidied
 from believable.readers.formats import open_table, source_of
 from believable.readers.formats.base import STDIN, called
 
@@ -280,4 +280,5 @@ def load_demo() -> dict[str, Predictions]:
     {'naive_bayes': 0.111, 'logistic': 0.01}
     """
     with as_file(files("believable") / "data" / "odd_digits.csv") as path:
-        return {name: read_predictions(path, prob=name, label="odd") for name in DEMO_MODELS}
+        columns = np.genfromtxt(path, delimiter=",", names=True)
+    return {name: Predictions(columns[name], columns["odd"].astype(int)) for name in DEMO_MODELS}

@@ -1,5 +1,8 @@
 """Recalibrators: scikit-learn estimators that turn scores into calibrated probabilities, one per file."""
 
+from typing import TYPE_CHECKING, Any
+
+from believable import _optional
 from believable.recalibrate.average import AveragedCalibration
 from believable.recalibrate.base import BinaryRecalibrator, MatrixRecalibrator, Recalibrator
 from believable.recalibrate.bbq import BBQ
@@ -21,7 +24,6 @@ from believable.recalibrate.platt import PlattScaling
 from believable.recalibrate.prior_shift import PriorShift
 from believable.recalibrate.quadratic import QuadraticScaling
 from believable.recalibrate.rate_interval import rate_interval
-from believable.recalibrate.recalibrated import Recalibrated
 from believable.recalibrate.refinement import Refinement, refinement
 from believable.recalibrate.saved import load_recalibrator
 from believable.recalibrate.scaling_binning import ScalingBinning
@@ -31,6 +33,21 @@ from believable.recalibrate.structured import StructuredScaling
 from believable.recalibrate.temperature import TemperatureScaling
 from believable.recalibrate.vector import VectorScaling
 from believable.recalibrate.venn_abers import VennAbers, combine_intervals
+
+if TYPE_CHECKING:
+    from believable.recalibrate.recalibrated import Recalibrated
+
+
+def __getattr__(name: str) -> Any:
+    """Load `Recalibrated` when it is first used: it needs much of scikit-learn, of which nothing else is needed."""
+    if name != "Recalibrated":
+        raise AttributeError(f"module 'believable.recalibrate' has no attribute {name!r}")
+    if not _optional.is_installed("sklearn"):
+        return _optional.stand_in(name, "Recalibrated needs", "sklearn")
+    from believable.recalibrate.recalibrated import Recalibrated
+
+    return Recalibrated
+
 
 __all__ = [
     "BBQ",

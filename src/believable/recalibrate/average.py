@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from believable import _check
 from believable._arrays import as_numpy
@@ -16,6 +14,7 @@ from believable._types import Array, Float64s, Floats, Ints
 from believable.errors import InputError, SchemaError, UndefinedError
 from believable.inference.clusters import numbered_clusters
 from believable.inference.compare import mean_of_rows
+from believable.recalibrate._estimators import check_is_fitted, clone
 from believable.recalibrate.base import BinaryRecalibrator, Recalibrator
 from believable.recalibrate.crossfit import Mapped, RowsInFolds, folds, input_of, quietly
 from believable.recalibrate.facts import Field, Map, Members, Number, Vector, as_method, in_words, recalibrator

@@ -14,14 +14,20 @@ from itertools import combinations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from believable import _check
 from believable._arrays import as_numpy
 from believable._types import Array, Float64s, Floats, Ints, MultiClass
 from believable.errors import InputError, OneOf, SmallSampleWarning, UndefinedError
+from believable.recalibrate._estimators import (
+    BaseEstimator,
+    ClassifierMixin,
+    OneToOneFeatureMixin,
+    TransformerMixin,
+    check_classification_targets,
+    check_is_fitted,
+    validate_data,
+)
 from believable.recalibrate.facts import Facts, Field, Map
 from believable.recalibrate.inputs import (
     INPUTS,

@@ -11,8 +11,6 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection import StratifiedGroupKFold
 
 from believable import _check, _kernels
 from believable._check import generator
@@ -22,6 +20,7 @@ from believable.inference.clusters import cluster_of_rows
 from believable.inference.compare import ErrorContest, MeasuredModel, mean_of_rows
 from believable.inference.interval import Interval
 from believable.predictions import Predictions
+from believable.recalibrate._estimators import clone
 from believable.recalibrate.base import Recalibrator, normalised
 from believable.recalibrate.inputs import INPUTS, Input, Scores
 from believable.recalibrate.linear import label_log_probability
@@ -199,12 +198,9 @@ def _even_folds(labels: Ints, n_folds: int, rng: np.random.Generator) -> Ints:
 
 def _even_folds_of(cluster: Ints, labels: Ints, n_folds: int, rng: np.random.Generator) -> Ints:
     """Deal out clusters so that each class is spread over the folds, or raise if it is in too few of them."""
-    fold = np.empty(len(labels), np.intp)
-    splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a class with fewer rows than folds is no problem here
-        for k, (_, test) in enumerate(splitter.split(labels, labels, cluster)):
-            fold[test] = k
+    if int(np.bincount(labels).max()) < n_folds:
+        raise InputError("no class has as many rows as there are folds: use fewer than {cv=} folds", cv=n_folds)
+    fold = _kernels.stratified_group_folds(labels, cluster, n_folds, int(rng.integers(2**31)))
     for k in range(n_folds):
         if len(np.unique(labels[fold != k])) < 2:
             raise InputError(

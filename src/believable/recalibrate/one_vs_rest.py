@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, cast, final
 
-from sklearn.base import clone
-
 from believable import _check
 from believable._types import Float64s
 from believable.errors import InputError
+from believable.recalibrate._estimators import clone
 from believable.recalibrate.base import BinaryRecalibrator
 from believable.recalibrate.facts import Facts, Field, Map, as_method, recalibrator
 from believable.recalibrate.inputs import Input, Scores

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from believable import _check, _kernels
 from believable._types import Float64s, Floats, Ints
 from believable.errors import InputError, LimitWarning, SchemaError
+from believable.recalibrate._estimators import check_is_fitted
 from believable.recalibrate.base import MatrixRecalibrator
 from believable.recalibrate.facts import Field, Map, Vector, recalibrator
 from believable.recalibrate.inputs import Input, warn

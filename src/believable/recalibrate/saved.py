@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from believable.errors import BelievableError, SchemaError
+from believable.recalibrate._estimators import check_is_fitted
 from believable.recalibrate.base import Recalibrator
 from believable.recalibrate.facts import RECALIBRATORS, Map, as_method, find_recalibrator, written
 

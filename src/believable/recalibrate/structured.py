@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from believable import _check, _kernels
 from believable._types import Float64s, Floats, Ints
 from believable.errors import LimitWarning
+from believable.recalibrate._estimators import check_is_fitted
 from believable.recalibrate.base import MatrixRecalibrator
 from believable.recalibrate.facts import Field, Map, Matrix, Number, Vector, recalibrator
 from believable.recalibrate.inputs import Input, mixing_of, warn

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from believable import _optional
+
 try:
     import torch as _torch  # noqa: F401 - imported to say how to install it
 except ImportError as error:
-    raise ImportError("believable.torch needs torch: pip install 'believable[torch]'") from error
+    raise _optional.missing("believable.torch needs", "torch") from error
 
 from believable.torch.averaging import ensemble_predict, mc_dropout_predict
 from believable.torch.counting import CalibrationMeter, bin_stats, summarize

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from believable import _check
+from believable import _check, _optional
 from believable._types import Notion
-from believable.errors import InputError, MergeError, MissingDependencyError, UndefinedError
+from believable.errors import InputError, MergeError, UndefinedError
 from believable.metrics.table import find_metric
 from believable.torch.counting.meter import COUNTING_LOCK, device_after
 from believable.torch.counting.reader import TallyReader
@@ -21,7 +21,7 @@ from believable.torch.counting.tally import Tally, layout_for
 try:
     from torchmetrics import Metric
 except ImportError as error:
-    raise MissingDependencyError("CalibrationError needs torchmetrics: pip install torchmetrics") from error
+    raise _optional.missing("CalibrationError needs", "torchmetrics") from error
 
 SCORE_TYPES = ("float32", "float64")
 # The notion for classes, if a metric names none.

@@ -12,8 +12,8 @@ import zlib
 from pathlib import Path
 from typing import NoReturn
 
-from believable import _check
-from believable.errors import InputError, MissingDependencyError
+from believable import _check, _optional
+from believable.errors import InputError
 from believable.readers.formats.base import GZIP, STDIN, Format, Source, Table, called
 from believable.readers.formats.delimited import CSV, TSV
 from believable.readers.formats.jsonl import JSONL
@@ -94,10 +94,7 @@ def source_of(path: str | os.PathLike[str], format: str | None = None) -> Source
 
 def open_table(path: str | os.PathLike[str] | Source, format: str | None = None) -> Table:
     """Open the table in a file ("-": standard input), whose columns are read later."""
-    try:
-        import polars  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError("reading files needs polars: pip install polars") from error
+    _optional.load("polars", "reading files needs")
     source = path if isinstance(path, Source) else source_of(path, format)
     head = source.head()
     if not head.strip():

@@ -22,6 +22,7 @@ from believable.errors import Hint, InputError, Sentence
 from believable.predictions import Predictions
 from believable.readers.columns import ANSWER_LABELS, listed, plain_name
 from believable.readers.load import Loaded
+from believable.readers.logs.inspect_files import is_eval_log
 from believable.readers.logs.lm_eval import Normalise, load_lm_eval
 from believable.readers.logs.records import Record, records
 
@@ -114,11 +115,12 @@ def load_samples(
     by: str | Sequence[str] = (),
     percent: bool = False,
 ) -> Loaded:
-    """Read the answers of a language model from a file with one JSON object per line.
+    """Read the answers of a language model from a log, or from a file with one JSON object per line.
 
-    A file whose first object has `filtered_resps` and `target` is a sample log of the Language Model Evaluation Harness
-    and is read by `load_lm_eval`. Any other is read by `load_stated`, which needs a confidence and whether the answer
-    was correct; so is any file if `confidence` is given.
+    A log of Inspect AI (.eval or .json) is read by `load_eval_log`. A file whose first object has `filtered_resps` and
+    `target` is a sample log of the Language Model Evaluation Harness and is read by `load_lm_eval`. Any other is read
+    by `load_stated`, which needs a confidence and whether the answer was correct; so is a sample log if `confidence` is
+    given.
 
     Parameters
     ----------
@@ -126,7 +128,7 @@ def load_samples(
     normalise, filter
         For sample logs; see `load_lm_eval`.
     confidence, correct, cluster, by, percent
-        For stated confidences; see `load_stated`.
+        For stated confidences and logs of Inspect AI; see `load_stated` and `load_eval_log`.
 
     Returns
     -------
@@ -142,6 +144,15 @@ def load_samples(
     >>> loaded.predictions.scores.round(3).tolist(), loaded.predictions.classes
     ([[0.665, 0.245, 0.09]], ('A', 'B', 'C'))
     """
+    if is_eval_log(path):
+        if normalise != "none" or filter is not None:
+            raise InputError(
+                "{normalise} and {filter} are for logs of lm-evaluation-harness, but {file} is one of Inspect AI",
+                file=Path(path).name,
+            )
+        from believable.readers.logs.inspect_ai import load_eval_log
+
+        return load_eval_log(path, confidence=confidence, correct=correct, cluster=cluster, by=by, percent=percent)
     if confidence is None and is_lm_samples(path):
         given = {"correct": correct is not None, "cluster": cluster is not None, "by": bool(by), "percent": percent}
         for name, was_given in given.items():
@@ -247,7 +258,7 @@ def load_stated(
     in_words = odd = 0
     rows: list[int] = []
     for row, record in enumerate(records(path)):
-        value, was_text = _confidence(path, record, names[0], percent)
+        value, was_text = confidence_in(path, record, names[0], percent)
         mark = _mark(path, record, names[1])
         if isinstance(value, str) or mark is None:
             dropped[value if isinstance(value, str) else NOT_MARKED] += 1
@@ -273,9 +284,9 @@ def load_stated(
         + ("" if cluster is None else f", clusters by {cluster}")
         + (f", subgroups {', '.join(columns)}" if columns else ""),
         clusters=None if cluster is None else np.array(clusters, object),
-        by={name: _subgroups(path, name, column) for name, column in columns.items()},
+        by={name: subgroups(path, name, column) for name, column in columns.items()},
         dropped=dict(dropped),
-        notes=(*_notes(len(p), in_words, dropped, questions), *_of_another_scale(odd, in_words, percent)),
+        notes=(*notes_on_stated(len(p), in_words, dropped, questions), *notes_on_scale(odd, in_words, percent)),
         rows=np.array(rows) if dropped else None,
     )
 
@@ -313,8 +324,8 @@ def states_confidences(path: str | os.PathLike[str], confidence: str | None = No
     in_a_sentence = any(isinstance(value, str) and not re.fullmatch(r"\s*[-+.\d]+\s*%?\s*", value) for value in stated)
     return (
         in_a_sentence
-        or _last(of_mark) in (*CORRECT_NAMES[0], *CORRECT_NAMES[1])
-        or (_last(of_confidence) in CONFIDENCE_NAMES[0] and _last(of_mark) in CORRECT_NAMES[2])
+        or last_name(of_mark) in (*CORRECT_NAMES[0], *CORRECT_NAMES[1])
+        or (last_name(of_confidence) in CONFIDENCE_NAMES[0] and last_name(of_mark) in CORRECT_NAMES[2])
     )
 
 
@@ -338,7 +349,7 @@ def _value(record: Record, name: str) -> Any:
     return within.get(inner) if isinstance(within, dict) else None
 
 
-def _last(name: str) -> str:
+def last_name(name: str) -> str:
     """Return the name of a field as names are compared, without the name of the field that contains it."""
     return plain_name(name.rpartition(".")[2])
 
@@ -352,7 +363,7 @@ def _found(fields: list[str], asked: str | None, known: Sequence[Sequence[str]])
         return [asked] if asked in fields else [name for name in fields if name.rpartition(".")[2] == asked]
     for names in known:
         for here in ([name for name in fields if "." not in name], fields):
-            if found := [name for name in here if _last(name) in names]:
+            if found := [name for name in here if last_name(name) in names]:
                 return found
     return []
 
@@ -391,7 +402,7 @@ def _field(path: Path, fields: list[str], asked: str | None, known: Sequence[Seq
     )
 
 
-def _confidence(path: Path, record: Record, name: str, percent: bool) -> tuple[float | str, bool]:
+def confidence_in(path: Path, record: Record, name: str, percent: bool) -> tuple[float | str, bool]:
     """Return a number in [0, 1], or the reason why there is none, and whether it was read from a sentence."""
     value = _value(record, name)
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -443,7 +454,7 @@ def _cluster(path: Path, record: Record, cluster: str) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _subgroups(path: Path, name: str, column: list[Any]) -> Array:
+def subgroups(path: Path, name: str, column: list[Any]) -> Array:
     """Return a column of subgroups; raise if no answer has it, or if it has lists or objects."""
     if all(value is None for value in column):
         raise InputError(f"{path}: no answer has the field {name!r}")
@@ -454,7 +465,7 @@ def _subgroups(path: Path, name: str, column: list[Any]) -> Array:
     return found
 
 
-def _of_another_scale(odd: int, in_words: int, percent: bool) -> list[str]:
+def notes_on_scale(odd: int, in_words: int, percent: bool) -> list[str]:
     """Return notes about numbers whose scale is doubtful, because they may be a fraction or a percentage."""
     if percent and odd:
         return [f"A number between 0 and 1 was stated {odd:,} times and read as less than 1 %, not as a fraction."]
@@ -463,7 +474,7 @@ def _of_another_scale(odd: int, in_words: int, percent: bool) -> list[str]:
     return []
 
 
-def _notes(n: int, in_words: int, dropped: Counter[str], questions: Counter[tuple[str, str]]) -> list[str]:
+def notes_on_stated(n: int, in_words: int, dropped: Counter[str], questions: Counter[tuple[str, str]]) -> list[str]:
     notes: list[str] = []
     if in_words:
         notes.append(f"{in_words:,} of {n:,} confidences were read from a text that holds exactly one percentage.")

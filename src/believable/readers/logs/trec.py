@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from believable import _check
+from believable import _check, _optional
 from believable._types import Array, Float64s, Ints
-from believable.errors import InputError, MissingDependencyError
+from believable.errors import InputError
 from believable.readers.formats import format_by_ending
 from believable.readers.formats.base import GZIP
 
@@ -303,10 +303,9 @@ def _refuse_grade(qrels: polars.DataFrame, rel: int) -> None:
 
 def _lines(path: str | os.PathLike[str]) -> polars.DataFrame:
     """Return the lines of a text file that are not blank, with their numbers from 1."""
-    try:
-        import polars as pl
-    except ImportError as error:
-        raise MissingDependencyError("reading files needs polars: pip install polars") from error
+    _optional.load("polars", "reading files needs")
+    import polars as pl
+
     path = Path(path)
     if not path.is_file():
         raise InputError(f"there is no file {path}" if not path.exists() else f"{path} is a folder, not a file")

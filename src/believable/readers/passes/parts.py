@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from believable.errors import InputError, MissingDependencyError
+from believable import _optional
+from believable.errors import InputError
 from believable.readers.formats import format_by_ending
 from believable.readers.formats.parquet import PARQUET
 from believable.stats.saved import FILE_MAGIC
@@ -132,10 +133,7 @@ def find_parts(given: GivenPaths) -> Parts:
     >>> parts.rows, [part.folders["country"] for part in parts.files], list(parts.schema)
     (4, ['AT', 'DE'], ['p', 'y', 'country'])
     """
-    try:
-        import polars  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError("reading files needs polars: pip install polars") from error
+    _optional.load("polars", "reading files needs")
     several = [given] if isinstance(given, (str, os.PathLike)) else list(given)
     if not several:
         raise InputError("name at least one Parquet file")
