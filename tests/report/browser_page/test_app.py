@@ -50,7 +50,9 @@ def page(browser, page_file):
     made.on("console", lambda message: wrong.append(f"console: {message.text}"))
     made.on("pageerror", lambda error: wrong.append(f"error: {error}"))
     made.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-    made.on("request", lambda request: request.url.startswith((page_file.as_uri(), "blob:")) or wrong.append(request.url))
+    made.on(
+        "request", lambda request: request.url.startswith((page_file.as_uri(), "blob:")) or wrong.append(request.url)
+    )
     made.goto(page_file.as_uri())
     yield made
     context.close()
@@ -129,7 +131,9 @@ def test_a_dropped_file_is_answered_as_by_python(page, tmp_path):
     assert page.evaluate("believable.shown.text.details") == found.verdict.details()
     assert words_of(page, "#facts-line").endswith("read: scores score, labels outcome")
     assert words_of(page, "#verdict-title")[2:] == found.verdict.headline.split(". ")[0]
-    shown = page.evaluate("[...document.querySelectorAll('.keys li')].map(li => [li.dataset.key, li.querySelector('strong').textContent])")
+    shown = page.evaluate(
+        "[...document.querySelectorAll('.keys li')].map(li => [li.dataset.key, li.querySelector('strong').textContent])"
+    )
     assert dict(shown)["ece"] == f"{found['ece'].value:.4f}"
     assert dict(shown)["auc"] == f"{found['auc'].value:.4f}"
 
@@ -228,12 +232,21 @@ def test_maps_are_downloaded_and_loaded_in_python(page, tmp_path):
 
 
 BAD = {
-    "a.csv": ("p,y\n0.5,1\nx,0\n", "A.csv (scores p, labels y): column 'p' must hold numbers, got the text 'x' at row 1 (line 3)."),
-    "b.csv": ("p,y\n0.5,1\n0.2,2\n", "B.csv (scores p, labels y): labels must be 0 or 1, got 2 at row 1 (line 3); name the label that counts as 1 with “Counts as 1”."),
+    "a.csv": (
+        "p,y\n0.5,1\nx,0\n",
+        "A.csv (scores p, labels y): column 'p' must hold numbers, got the text 'x' at row 1 (line 3).",
+    ),
+    "b.csv": (
+        "p,y\n0.5,1\n0.2,2\n",
+        "B.csv (scores p, labels y): labels must be 0 or 1, got 2 at row 1 (line 3); name the label that counts as 1 with “Counts as 1”.",
+    ),
     "c.csv": ("0.5,1\n0.25,0\n", "C.csv: the first line must be a header with the names of the columns, got 0.5, 1."),
     "d.csv": ("", "D.csv is empty."),
     "e.xlsx": ("PK", "E.xlsx is a spreadsheet, which cannot be read: save it as csv."),
-    "f.csv": ("p,y\n85,1\n10,0\n", "F.csv (scores p, labels y): predictions must lie in [0, 1], got 85 at row 0 (line 2); these look like percentages: choose “percentages”, or “logits” for logits."),
+    "f.csv": (
+        "p,y\n85,1\n10,0\n",
+        "F.csv (scores p, labels y): predictions must lie in [0, 1], got 85 at row 0 (line 2); these look like percentages: choose “percentages”, or “logits” for logits.",
+    ),
     "g.csv": ('p,y\n0.5,1\n"0.2,0\n', "G.csv has a quotation mark after line 2 that is never closed."),
 }
 

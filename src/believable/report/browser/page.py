@@ -65,12 +65,8 @@ def audit_page() -> str:
         page=page,
         page_hash=_hash(page),
         explanations=explanations(SHORT_METRIC_NAMES),
-        legend=template(
-            "legend", level=LEVEL, interval=why("interval", "interval"), floor=why("floor", "noise floor")
-        ),
-        live=template(
-            "live", of_bins=entries(NUMBERS_OF_BINS, {}), of_rows=entries(NUMBERS_OF_ROWS, {}), left_out=""
-        ),
+        legend=template("legend", level=LEVEL, interval=why("interval", "interval"), floor=why("floor", "noise floor")),
+        live=template("live", of_bins=entries(NUMBERS_OF_BINS, {}), of_rows=entries(NUMBERS_OF_ROWS, {}), left_out=""),
         reading_scores=template("reading", level=LEVEL, **TERMS_OF_SCORES),
         reading_confidences=template("reading", level=LEVEL, **TERMS_OF_CONFIDENCE),
         facts=_facts(),
