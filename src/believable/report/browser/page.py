@@ -13,10 +13,10 @@ from string import Template
 from believable._version import __version__
 from believable.metrics import METRICS
 from believable.recalibrate.facts import ALIASES, in_words
+from believable.report.browser.compact import compact
 from believable.report.html.explanations import explanations, why
 from believable.report.html.page import (
     CLUSTERS_NOT_ALLOWED_FOR,
-    INDENTS_AND_COMMENTS,
     JSON_ESCAPES,
     NUMBERS_OF_BINS,
     NUMBERS_OF_ROWS,
@@ -38,9 +38,10 @@ OF_THE_REPORT = ("draw.js", "tables.js", "controls.js")
 def audit_page() -> str:
     """Return the page that audits a table of predictions in the browser, as one HTML file that needs nothing else.
 
-    Its reader drops a CSV file on it, or pastes two columns, and gets the answer, the reliability diagram with its noise
-    band, the key numbers with intervals, classes, subgroups, and calibration maps to download. It works offline: nothing
-    is fetched and nothing is sent, which its content security policy enforces. `believable page` writes it to a file.
+    Its reader drops a CSV file on it, or pastes two columns, and gets the answer, the reliability diagram with its
+    noise band, the key numbers with intervals, classes, subgroups, and calibration maps to download. It works offline:
+    nothing is fetched and nothing is sent, which its content security policy enforces. `believable page` writes it to a
+    file.
 
     Returns
     -------
@@ -78,7 +79,7 @@ def _script(name: str) -> str:
 
 
 def _joined(scripts: Iterable[str]) -> str:
-    return "\n" + INDENTS_AND_COMMENTS.sub("", "\n".join(scripts))
+    return compact("\n".join(scripts))
 
 
 def _hash(script: str) -> str:
