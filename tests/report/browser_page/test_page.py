@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from pathlib import Path
 
 import pytest
 
 from believable.report.browser import audit_page
+from believable.report.browser.page import NUMERICS, READING, SHOWN
 
+FOLDER = Path(audit_page.__code__.co_filename).parent
 PAGE = audit_page()
 
 
@@ -42,3 +45,10 @@ def test_no_placeholder_is_left():
     """Every part of the template was filled in."""
     before_scripts = PAGE[: PAGE.index('<script id="core">')]
     assert not re.findall(r"\$[a-z_]+", before_scripts)
+
+
+def test_every_script_is_in_the_page():
+    """A file that nobody listed would be missed only when it is needed."""
+    numerics = {path.name for path in (FOLDER / "numerics").glob("*.js")}
+    assert numerics == set(NUMERICS)
+    assert {path.name for path in FOLDER.glob("*.js")} == {*READING, "worker.js", *SHOWN}
