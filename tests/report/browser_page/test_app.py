@@ -234,20 +234,20 @@ def test_maps_are_downloaded_and_loaded_in_python(page, tmp_path):
 BAD = {
     "a.csv": (
         "p,y\n0.5,1\nx,0\n",
-        "A.csv (scores p, labels y): column 'p' must hold numbers, got the text 'x' at row 1 (line 3).",
+        "a.csv (scores p, labels y): column 'p' must hold numbers, got the text 'x' at row 1 (line 3).",
     ),
     "b.csv": (
         "p,y\n0.5,1\n0.2,2\n",
-        "B.csv (scores p, labels y): labels must be 0 or 1, got 2 at row 1 (line 3); name the label that counts as 1 with “Counts as 1”.",
+        "b.csv (scores p, labels y): labels must be 0 or 1, got 2 at row 1 (line 3); name the label that counts as 1 with “Counts as 1”.",
     ),
-    "c.csv": ("0.5,1\n0.25,0\n", "C.csv: the first line must be a header with the names of the columns, got 0.5, 1."),
-    "d.csv": ("", "D.csv is empty."),
-    "e.xlsx": ("PK", "E.xlsx is a spreadsheet, which cannot be read: save it as csv."),
+    "c.csv": ("0.5,1\n0.25,0\n", "c.csv: the first line must be a header with the names of the columns, got 0.5, 1."),
+    "d.csv": ("", "d.csv is empty."),
+    "e.xlsx": ("PK", "e.xlsx is a spreadsheet, which cannot be read: save it as csv."),
     "f.csv": (
         "p,y\n85,1\n10,0\n",
-        "F.csv (scores p, labels y): predictions must lie in [0, 1], got 85 at row 0 (line 2); these look like percentages: choose “percentages”, or “logits” for logits.",
+        "f.csv (scores p, labels y): predictions must lie in [0, 1], got 85 at row 0 (line 2); these look like percentages: choose “percentages”, or “logits” for logits.",
     ),
-    "g.csv": ('p,y\n0.5,1\n"0.2,0\n', "G.csv has a quotation mark after line 2 that is never closed."),
+    "g.csv": ('p,y\n0.5,1\n"0.2,0\n', "g.csv has a quotation mark after line 2 that is never closed."),
 }
 
 

@@ -4,7 +4,6 @@ const App = (() => {
 
   const at = (id) => document.getElementById(id);
   const { html } = Draw;
-  const NOTHING = { prob: null, label: null, weight: null, cluster: null, by: [] };
   const LONGEST_EXAMPLE = 60; // letters of the values shown below a control
   let source = null; // what is read: {blob, name, notes, typed}
   let found = null; // its columns, as the worker says
@@ -88,7 +87,8 @@ const App = (() => {
 
   function wrong(sentence) {
     at("wrong").hidden = !sentence;
-    at("wrong").textContent = sentence ? sentence.charAt(0).toUpperCase() + sentence.slice(1) + (/[.!?]$/.test(sentence) ? "" : ".") : "";
+    const begins = source && sentence.startsWith(source.name) ? sentence : sentence.charAt(0).toUpperCase() + sentence.slice(1);
+    at("wrong").textContent = sentence ? begins + (/[.!?]$/.test(sentence) ? "" : ".") : "";
   }
 
   function cancel() {
@@ -120,13 +120,20 @@ const App = (() => {
       return;
     }
     found = said.done;
-    fill(found.guess.columns || null);
+    fill(found.guess.columns || found.guess.partly);
     if (found.guess.columns) await audit();
     else {
-      at("columns").hidden = false;
+      choosing();
       wrong(`${source.name}: ${found.guess.why}`);
-      at("prob").focus();
+      at(at("prob").value ? "label" : "prob").focus();
     }
+  }
+
+  // The columns have to be chosen before there is anything to show.
+  function choosing() {
+    for (const id of ["columns", "tools"]) at(id).hidden = false;
+    for (const id of ["source", "again", "save-audit"]) at(id).hidden = true;
+    at("result").replaceChildren();
   }
 
   async function open() {
@@ -185,7 +192,7 @@ const App = (() => {
   function fill(guess) {
     const { columns, families } = found;
     const names = columns.map(({ name }) => [name, name]);
-    const { prob, label, weight, cluster, by, classes } = guess || NOTHING;
+    const { prob, label, weight, cluster, by, classes } = guess;
     const scores = [
       ...families.map(({ prefix, n }) => [`*${prefix}`, `${prefix}* (${n} columns, one per class)`]),
       ...names.map(([name]) => [`=${name}`, name]),
@@ -203,7 +210,7 @@ const App = (() => {
     at("file-name").textContent = found.name;
     at("scale").value = "probabilities";
     at("drop-missing").checked = false;
-    at("pairs").checked = Boolean(guess && Columns.arePairs(guess));
+    at("pairs").checked = Boolean(prob && label && Columns.arePairs(guess));
     follow();
   }
 
@@ -272,13 +279,8 @@ const App = (() => {
     busy(null);
     if (said.error) {
       if (said.labels && said.labels.length) { labels = said.labels; follow(); }
+      choosing();
       wrong(said.error);
-      at("columns").hidden = false;
-      at("source").hidden = true;
-      at("tools").hidden = false;
-      at("again").hidden = true;
-      at("save-audit").hidden = true;
-      at("result").replaceChildren();
       return;
     }
     finish(said.done.result, choice);

@@ -88,6 +88,21 @@ const Columns = (() => {
     return { prob: [prob], label, weight, cluster, by, classes: null };
   }
 
+  // What can be guessed, where not everything can: {prob, label}, each null if it is unknown.
+  function partly(names) {
+    const attempt = (act) => {
+      try {
+        return act();
+      } catch (error) {
+        if (error instanceof BadInput) return null;
+        throw error;
+      }
+    };
+    const label = attempt(() => guess(names, LABEL_NAMES, "labels", CONTROLS.label));
+    const scores = attempt(() => guessScores(names.filter((name) => name !== label), false));
+    return { prob: scores && scores.prob ? [scores.prob] : null, label, weight: null, cluster: null, by: [], classes: null };
+  }
+
   function refuseUnknown(names, logits) {
     const known = knownScores(names, logits);
     const prefixes = [...(logits ? LOGIT_PREFIXES : []), ...PROB_PREFIXES];
@@ -143,7 +158,7 @@ const Columns = (() => {
     return found.length > 1 ? [`there are also columns ${CALIBRATED}_*: use them with ${CONTROLS.prob}`] : [];
   }
 
-  return { choose, inWords, families, arePairs, isIdentifier, mayBeClusters, calibratedToo, listed };
+  return { choose, partly, inWords, families, arePairs, isIdentifier, mayBeClusters, calibratedToo, listed };
 })();
 
 if (typeof module !== "undefined") module.exports = Columns;

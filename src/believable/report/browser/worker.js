@@ -38,7 +38,7 @@ const Work = (() => {
     } catch (error) {
       if (!(error instanceof Delimited.BadInput)) throw error;
       if (opened.names.every((each) => !Number.isNaN(Number(each)))) throw new Delimited.BadInput(`${name}: ${error.message}`);
-      guess = { why: error.message };
+      guess = { why: error.message, partly: Columns.partly(opened.names) };
     }
     return { name, columns, guess, families: Columns.families(opened.names) };
   }
