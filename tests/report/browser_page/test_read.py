@@ -202,6 +202,7 @@ GOOD = {
     ),
     "decimal commas": (b"p;y;w\n0,5;1,0;1,234\n0,25;0,0;0,5\n", {"weight": "w"}),
     "decimal commas and thousands": (b"p;y;w\n0,5;1;1.234\n0,25;0;0.5\n", {"weight": "w"}),
+    "decimal commas and exponents": (b"p;y\n7,9e-05;1\n0,25;0\n1,5E-1;1\n", {}),
     "commas of three digits": (b"p;y\n0,125;1\n0,250;0\n", {}),
     "classes": (b"p_cat,p_dog,p_owl,y\n0.5,0.25,0.25,owl\n0.125,0.75,0.125,dog\n", {}),
     "numbered classes": (b"p_10,p_9,p_1,y\n0.5,0.25,0.25,1\n0.125,0.75,0.125,10\n", {}),

@@ -16,7 +16,7 @@ const Delimited = (() => {
   const NOT_A_NUMBER = /^[-+]?nan$/i;
   const LIKE_THOUSANDS = /^\s*[-+]?[1-9]\d{0,2},\d{3}\s*$/; // 1,234: the comma may separate thousands
   const THOUSANDS_BY_POINTS = /^[-+]?[1-9]\d{0,2}\.\d{3}$/;
-  const DECIMAL_COMMA = /^(\s*[-+]?\d*),(\d+\s*%?\s*)$/;
+  const DECIMAL_COMMA = /^(\s*[-+]?\d*),(\d+(?:e[-+]?\d+)?\s*%?\s*)$/i;
   const TRUTH = /^(true|false)$/i;
   const [QUOTE, LINE_END, RETURN, SPACE, POINT, MINUS] = [34, 10, 13, 32, 46, 45];
   const EXACT = 2 ** 53; // integers up to here, and powers of ten up to 10^22, divide to the nearest number
