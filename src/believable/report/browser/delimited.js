@@ -18,7 +18,7 @@ const Delimited = (() => {
   const THOUSANDS_BY_POINTS = /^[-+]?[1-9]\d{0,2}\.\d{3}$/;
   const DECIMAL_COMMA = /^(\s*[-+]?\d*),(\d+(?:e[-+]?\d+)?\s*%?\s*)$/i;
   const TRUTH = /^(true|false)$/i;
-  const [QUOTE, LINE_END, RETURN, SPACE, POINT, MINUS] = [34, 10, 13, 32, 46, 45];
+  const [QUOTE, LINE_END, RETURN, SPACE, POINT, COMMA, MINUS] = [34, 10, 13, 32, 46, 44, 45];
   const EXACT = 2 ** 53; // integers up to here, and powers of ten up to 10^22, divide to the nearest number
   const POWERS = Array.from({ length: 23 }, (_, i) => Number(`1e${i}`));
 
@@ -178,7 +178,7 @@ const Delimited = (() => {
     const starts = new Int32Array(width);
     const ends = new Int32Array(width);
     const quotes = new Uint8Array(width);
-    const jumps = []; // pairs of a row and its line, where lines do not follow each other
+    const jumps = []; // a row and its line, and so on, where lines do not follow each other
     let [phase, rows, content, begins, line, offset] = ["before", 0, 0, 0, 1, NaN];
 
     // One record; returns where the next begins, or -1 if the piece ends before the record does.
@@ -240,7 +240,7 @@ const Delimited = (() => {
       begins = line;
       if (phase !== "rows") { phase = "rows"; return; }
       if (fields > width) throw new BadInput(`${name} has ${fields} fields at line ${line}, but ${width} in its header`);
-      if (line - rows !== offset) { offset = line - rows; jumps.push([rows, line]); }
+      if (line - rows !== offset) { offset = line - rows; jumps.push(rows, line); }
       for (const [sink, place] of taken) {
         if (place < fields && ends[place] > starts[place]) sink.cell(bytes, starts[place], ends[place], quotes[place] === 2);
         else sink.missing();
@@ -284,8 +284,9 @@ const Delimited = (() => {
     if (!n) throw new BadInput(`${name} has a header but no rows`);
     for (const [sink] of taken) sink.end(n);
     const lineOf = (row) => {
-      const [from, at] = jumps.findLast(([begin]) => begin <= row);
-      return at + row - from;
+      let i = jumps.length - 2;
+      while (jumps[i] > row) i -= 2;
+      return jumps[i + 1] + row - jumps[i];
     };
     return { n, place: (row) => `row ${row} (line ${lineOf(row)})` };
   }
@@ -330,7 +331,6 @@ const Delimited = (() => {
       this.n = 0;
       this.there = 0; // cells that are not missing
       this.plain = true; // whether every cell is a number as it stands
-      this.whole = true; // and none has a point or an exponent
       this.bad = null; // the first cell that is no number: its row and text
       this.truth = { n: 0, first: null };
       this.comma = { n: 0, decimal: false, first: null };
@@ -356,25 +356,32 @@ const Delimited = (() => {
       const negative = bytes[at] === MINUS;
       if (negative) at++;
       let mantissa = 0;
-      let point = -1;
+      let point = -1; // or the decimal comma
       const start = at;
       for (; at < to; at++) {
         const byte = bytes[at];
         if (byte >= 48 && byte <= 57) mantissa = 10 * mantissa + (byte - 48);
-        else if (byte === POINT && point < 0) point = at;
+        else if ((byte === POINT || (byte === COMMA && this.commas)) && point < 0) point = at;
         else break;
       }
       const digits = at - start - (point < 0 ? 0 : 1);
       const decimals = point < 0 ? 0 : to - point - 1;
-      if (at < to || !digits || mantissa > EXACT || decimals > 22) {
+      const comma = point >= 0 && bytes[point] === COMMA;
+      if (at < to || !digits || mantissa > EXACT || decimals > 22 || (comma && !decimals)) {
         this.push(this.read(textOf(bytes, from, to, doubled)));
         return;
       }
       this.there++;
       if (point >= 0) {
-        this.whole = false;
-        if (!this.point.n++) this.point.first = textOf(bytes, from, to, false);
-        if (this.point.thousands && !(decimals === 3 && point - start <= 3 && point > start && bytes[start] !== 48)) this.point.thousands = false;
+        const thousands = decimals === 3 && point - start <= 3 && point > start && bytes[start] !== 48;
+        if (comma) {
+          if (!this.comma.n++) this.comma.first = [this.n, textOf(bytes, from, to, false)];
+          if (!thousands) this.comma.decimal = true;
+          this.plain = false;
+        } else {
+          if (!this.point.n++) this.point.first = textOf(bytes, from, to, false);
+          if (!thousands) this.point.thousands = false;
+        }
       }
       if (!this.sign.without) this.sign.without = [this.n, textOf(bytes, from, to, false)];
       const value = decimals ? mantissa / POWERS[decimals] : mantissa;
@@ -395,7 +402,6 @@ const Delimited = (() => {
         return trimmed.toLowerCase() === "true" ? 1 : 0;
       }
       if (!NUMBER.test(text) || text[0] === "+") this.plain = false;
-      this.whole = false;
       if (text.includes(".")) {
         if (!this.point.n++) this.point.first = trimmed;
         if (!THOUSANDS_BY_POINTS.test(trimmed)) this.point.thousands = false;
