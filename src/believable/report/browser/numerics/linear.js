@@ -310,20 +310,34 @@ const Linear = (() => {
     }
     const size = Math.max(...all.map((one) => Math.abs(one.value)), ...all.map((one) => Math.abs(one.weight)));
     const tolerance = 8 * EPS * size;
-    for (let j = 0; j < n; j++) {
+    const along = ({ part, k }, j) => {
       let dot = 0;
-      for (const { part, k, value, weight } of all) {
-        let along = 0;
-        for (let r = 0; r < part.m; r++) along += part.z[r * part.m + k] * z[(part.from + r) * n + j];
-        const deflated = Math.abs(2 * rho * weight) <= tolerance;
-        if (deflated && Math.abs(along) > 0.5) {
-          dot = along;
-          break;
-        }
-        const away = value - values[j];
-        if (!deflated && away !== 0) dot += (along * weight) / away;
+      for (let r = 0; r < part.m; r++) dot += part.z[r * part.m + k] * z[(part.from + r) * n + j];
+      return dot;
+    };
+    const flip = (j) => { for (let r = 0; r < n; r++) z[r * n + j] = -z[r * n + j]; };
+    const deflated = new Set();
+    for (const one of all) {
+      if (Math.abs(2 * rho * one.weight) > tolerance) continue;
+      for (let j = 0; j < n; j++) {
+        const dot = along(one, j);
+        if (Math.abs(dot) < 0.7) continue;
+        deflated.add(j);
+        if (dot < 0) flip(j);
       }
-      if (dot < 0) for (let r = 0; r < n; r++) z[r * n + j] = -z[r * n + j];
+    }
+    // The other eigenvalues lie one by one between the values of the halves, which settles the sign of each difference.
+    const poles = all.filter(({ weight }) => Math.abs(2 * rho * weight) > tolerance).sort((a, b) => a.value - b.value);
+    let rank = 0;
+    for (let j = 0; j < n; j++) {
+      if (deflated.has(j)) continue;
+      let dot = 0;
+      poles.forEach((one, i) => {
+        const away = Math.max(Math.abs(one.value - values[j]), EPS * size * 1e-3);
+        dot += (along(one, j) * one.weight) / (i <= rank ? -away : away);
+      });
+      if (dot < 0) flip(j);
+      rank++;
     }
   }
 
