@@ -20,10 +20,28 @@ from believable.recalibrate.facts import as_method
 from tests.needs import need
 
 SCRIPTS = Path(believable.__file__).parent / "report" / "browser" / "numerics"
+# What the scripts of recalibration use, in an order in which each may use those before it.
+USED = (
+    "special",
+    "linear",
+    "draws",
+    "random",
+    "rows",
+    "count",
+    "cells",
+    "shapes",
+    "units",
+    "smooth",
+    "curves",
+    "errors",
+)
+OWN = ("inversion", "optimise", "folds", "maps", "contest", "fixes")
 METHODS = ("temperature", "platt", "beta", "isotonic")
 SELECT = importlib.import_module("believable.recalibrate.select")  # the function of this name hides the module
 
 READ = """
+const load = (name) => require("vm").runInThisContext(require("fs").readFileSync(`${name}.js`, "utf8"), `${name}.js`);
+process.argv.slice(1).forEach(load);
 const input = JSON.parse(require("fs").readFileSync(0, "utf8"));
 const say = (value) => console.log(JSON.stringify(value, (_, one) =>
   typeof one === "number" && !Number.isFinite(one) ? String(one) : ArrayBuffer.isView(one) ? Array.from(one) : one));
@@ -73,7 +91,7 @@ def multiclass(rng: Any, n: int, n_classes: int, sharpness: float) -> tuple[Any,
 
 def run(script: str, given: Any, timeout: int = 120) -> Any:
     """Run a script in node beside the page's scripts, with an input, and return what it says."""
-    node = [need("node"), "-e", READ + script]
+    node = [need("node"), "-e", READ + script, *USED, *OWN]
     done = subprocess.run(node, input=json.dumps(given), capture_output=True, text=True, timeout=timeout, cwd=SCRIPTS)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -82,7 +100,6 @@ def run(script: str, given: Any, timeout: int = 120) -> Any:
 def found_by_page(cases: list[Case]) -> list[Any]:
     """Return what `Fixes.tried` says of each case."""
     script = """
-    const Fixes = require("./fixes.js");
     say(input.map(({ scores, labels, weights, clusters, seed, classes }) => attempt(() => Fixes.tried(
       { scores: scoresOf(scores), labels: integers(labels), weights: floats(weights), clusters: integers(clusters), classes },
       { seed },

@@ -43,28 +43,17 @@ SEEDS = (0, 1, 12345, 2**40 + 3)
 
 
 def test_random_numbers():
-    """Integers, floats, permutations, choices and shuffles are NumPy's, bit for bit."""
+    """Permutations, choices and shuffles are NumPy's, bit for bit."""
     script = """
-    const Random = require("./random.js");
-    const drawn = (rng) => [rng.uint32(), rng.integer(10), rng.random(), rng.uint32(), rng.random(), rng.integer(2 ** 31),
-      rng.permutation(1000), rng.integer(3)];
     say({
-      plain: input.seeds.map((seed) => drawn(Random.generator(seed))),
-      own: input.seeds.map((seed) => drawn(Random.seeded(seed))),
-      choices: input.choices.map(([n, size]) => Random.seeded(3).choice(n, size)),
-      old: [0, 5, 2 ** 31 - 1].map((seed) => Random.randomState(seed).shuffle(Int32Array.from({ length: 999 }, (_, i) => i))),
+      permutations: input.seeds.map((seed) => Draws.generator(seed).permutation(1000)),
+      choices: input.choices.map(([n, size]) => Random.choice(Draws.generator(3), n, size)),
+      old: [0, 5, 2 ** 31 - 1].map((seed) => Random.oldPermutation(999, seed)),
     });
     """
     choices = [(30_000, 20_000), (1_000_000, 20_000), (100, 10), (10_001, 150), (5, 5)]
     got = run(script, {"seeds": SEEDS, "choices": choices})
-
-    def drawn(rng):
-        numbers = [rng.integers(2**32), rng.integers(10), rng.random(), rng.integers(2**32), rng.random()]
-        numbers += [rng.integers(2**31), rng.permutation(1000).tolist(), rng.integers(3)]
-        return numbers
-
-    assert got["plain"] == [drawn(np.random.default_rng(seed)) for seed in SEEDS]
-    assert got["own"] == [drawn(generator(seed)) for seed in SEEDS]
+    assert got["permutations"] == [generator(seed).permutation(1000).tolist() for seed in SEEDS]
     assert got["choices"] == [generator(3).choice(n, size, replace=False).tolist() for n, size in choices]
     for seed, shuffled in zip([0, 5, 2**31 - 1], got["old"], strict=True):
         want = np.arange(999)
@@ -87,8 +76,7 @@ def test_folds():
         except InputError as error:
             want.append({"error": str(error), "name": "InputError"})
     script = """
-    const { assigned } = require("./folds.js");
-    say(input.map(([y, cluster, k, seed]) => attempt(() => assigned(integers(y), integers(cluster), k, seed))));
+    say(input.map(([y, cluster, k, seed]) => attempt(() => Folds.assigned(integers(y), integers(cluster), k, seed))));
     """
     assert run(script, cases) == want
     assert any(isinstance(one, dict) for one in want)
@@ -103,7 +91,7 @@ def test_rows_to_compare_on():
         cases.append((labels.tolist(), None if cluster is None else cluster.tolist()))
         want.append(_rows_to_compare_on(Predictions(np.full(n, 0.5), labels), cluster, 7).tolist())
     script = """
-    const { rowsToCompareOn } = require("./folds.js");
+    const { rowsToCompareOn } = Folds;
     say([...input.map(([y, cluster]) => rowsToCompareOn(integers(y), integers(cluster), 7)),
       rowsToCompareOn(new Int32Array(20000), null, 7)]);
     """
@@ -151,7 +139,6 @@ def cases_of_maps():
 
 
 FIT = """
-const Maps = require("./maps.js");
 say(input.map(({ scores, labels, weights, classes }) => Object.keys(Maps.METHODS).map((method) => attempt(() => {
   const p = scoresOf(scores);
   const { map, apply, limits } = Maps.fit(method, p, integers(labels), floats(weights), classes);
@@ -209,7 +196,6 @@ def test_maps_of_several_classes():
 def test_refused():
     """One class is refused in Python's sentence; rows of weight 0 do not count."""
     script = """
-    const Maps = require("./maps.js");
     const fit = (...given) => attempt(() => Maps.fit(...given).map.maps[0]);
     const p = floats([0.1, 0.4, 0.35, 0.8, 0.6]);
     say([fit("platt", p, integers([1, 1, 1, 1, 1])), fit("spline", p, integers([0, 1, 0, 1, 0])),
@@ -289,7 +275,11 @@ def check_numbers(got, want, what):
 
 
 def check_fix(case: Case, got, want):
-    """All that Python says of recalibration is the same, except the interval of the change in ECE."""
+    """All that Python says of recalibration is the same.
+
+    Scores that share a bin and are equal have no spread there, and whether rounding leaves 1e-17 or 0 of it may change one
+    of the draws behind the interval of the change in ECE: a little, but by more than 1e-9.
+    """
     assert got["no_fix"] == want["no_fix"]
     assert got["caveats"] == want["caveats"]
     if want["fix"] is None:
@@ -305,7 +295,10 @@ def check_fix(case: Case, got, want):
         check_numbers(tried[name], one, name)
     assert len(fix["changes"]) == len(expected["changes"])
     for change, one in zip(fix["changes"], expected["changes"], strict=True):
-        if change["name"] == "ECE":
+        if change["name"] == "ECE" and len(np.unique(case.scores)) < 50:
+            width = one["gain_high"] - one["gain_low"]
+            assert abs(change["gain_low"] - one["gain_low"]) <= 0.05 * width
+            assert abs(change["gain_high"] - one["gain_high"]) <= 0.05 * width
             change = {**change, "gain_low": one["gain_low"], "gain_high": one["gain_high"]}
         check_numbers(change, one, one["name"])
     if want["after"] is None:
@@ -383,17 +376,6 @@ def test_cells(fixes, name):
         assert chosen["cells"][column] == pytest.approx(getattr(cells, column), rel=1e-12, abs=1e-13), column
 
 
-def test_interval_of_the_error_is_near(fixes):
-    """The interval of the change in ECE is said to be an approximation; its ends are near those of Python's."""
-    for name in ("over-confident", "weights", "clusters", "three classes", "24,000 rows", "wrong way round"):
-        case, got = fixes[name]
-        assert any("normal approximation" in sentence for sentence in got["approximations"])
-        change, want = (found["fix"]["changes"][2] for found in (got, found_by_python(case)))
-        width = want["gain_high"] - want["gain_low"]
-        assert change["gain_low"] == pytest.approx(want["gain_low"], abs=0.35 * width), name
-        assert change["gain_high"] == pytest.approx(want["gain_high"], abs=0.35 * width), name
-
-
 def test_what_differs_is_said(fixes):
     """The page says that Python tries other methods, wherever it tried its own."""
     for _, got in fixes.values():
@@ -403,7 +385,6 @@ def test_what_differs_is_said(fixes):
 def test_not_requested_and_progress():
     """Without a request nothing is tried; otherwise progress rises to 1, with a sentence at every step."""
     script = """
-    const Fixes = require("./fixes.js");
     const given = { scores: floats([0.1, 0.4, 0.35, 0.8, 0.6, 0.2]), labels: integers([0, 1, 0, 1, 1, 0]) };
     const steps = [];
     Fixes.tried(given, {}, (share, sentence) => steps.push([share, sentence]));
@@ -420,7 +401,7 @@ def test_not_requested_and_progress():
 def test_student():
     """Quantiles of Student's t are SciPy's."""
     asked = [(level, df) for level in (0.5, 0.9, 0.95, 0.999) for df in (1, 2, 3, 5, 11, 59, 299, 19_999, 999_999)]
-    script = 'const { tQuantile } = require("./fixes.js"); say(input.map(([level, df]) => tQuantile(level, df)));'
+    script = "say(input.map(([level, df]) => Special.tQuantile(level, df)));"
     want = [stdtrit(df, (1 + level) / 2) for level, df in asked]
     assert run(script, asked) == pytest.approx(want, rel=1e-10)
 

@@ -4,11 +4,8 @@
 const Fixes = (() => {
   "use strict";
 
-  const Fold = typeof Folds !== "undefined" ? Folds : require("./folds.js");
-  const { filled } = typeof Optimise !== "undefined" ? Optimise : require("./optimise.js");
-  const Calibrators = typeof Maps !== "undefined" ? Maps : require("./maps.js");
-
-  const METHODS = Object.keys(Calibrators.METHODS);
+  const { filled } = Optimise;
+  const METHODS = Object.keys(Maps.METHODS);
   const NOTHING = "nothing";
   const SCORES = ["log_loss", "brier"];
   const SCORE_WORDS = { log_loss: "log loss", brier: "Brier score", ece: "ECE" };
@@ -27,21 +24,18 @@ const Fixes = (() => {
   const OTHER_METHODS =
     "This page compares temperature scaling, Platt scaling, beta calibration and isotonic calibration. In Python, " +
     "audit() also tries more flexible maps, by the same rule, so that its recommendation may be another one.";
-  const ERROR_INTERVAL =
-    "The interval of the change in ECE is a normal approximation, widened by the part of the gaps that may be noise; " +
-    "Python inverts a test. The ECE itself is the same.";
 
   // --- the rows ------------------------------------------------------------------------------------------------------
 
   // Rows in folds, checked, with the scores as they are as the baseline.
   function inFolds({ scores, labels, weights, cluster }, seed) {
     refusePredictedClasses(scores);
-    const counts = Fold.counts(labels, Fold.largest(labels) + 1);
+    const counts = Folds.counts(labels, Folds.largest(labels) + 1);
     if (counts.filter((count) => count > 1).length < 2) {
-      throw Fold.refusal("recalibration needs two classes with at least two rows each, to split into folds");
+      Rows.refuse("recalibration needs two classes with at least two rows each, to split into folds");
     }
-    const fold = Fold.assigned(labels, cluster, N_FOLDS, seed);
-    const rows = Calibrators.problem({ scores, labels, weights, fold });
+    const fold = Folds.assigned(labels, cluster, N_FOLDS, seed);
+    const rows = Maps.problem({ scores, labels, weights, fold });
     return { ...{ rows, labels, weights, cluster, fold, seed }, baseline: baselineOf(scores, rows) };
   }
 
@@ -53,7 +47,7 @@ const Fixes = (() => {
     const [what, hint] = Array.isArray(scores)
       ? ["all entries of predictions", "pass predict_proba(X) in place of predict(X)"]
       : ["all predictions", "pass predict_proba(X)[:, 1] in place of predict(X)"];
-    throw Fold.refusal(`${what} are 0 or 1: these look like predicted classes, not probabilities; ${hint}`);
+    Rows.refuse(`${what} are 0 or 1: these look like predicted classes, not probabilities; ${hint}`);
   }
 
   // Predictions to judge: {p, loss, share, one}, with columns p, [1 - p, p] for one event, the log loss of every row,
@@ -79,10 +73,10 @@ const Fixes = (() => {
 
   // Every row recalibrated by a map that was fitted on the other folds.
   function crossFitted(method, { rows, labels, fold }, near = null, tell = () => {}) {
-    const p = Calibrators.emptyColumns(rows);
-    for (let k = 0; k <= Fold.largest(fold); k++) {
+    const p = Maps.emptyColumns(rows);
+    for (let k = 0; k <= Folds.largest(fold); k++) {
       tell(k / N_FOLDS);
-      Calibrators.applyTo(method, Calibrators.learned(method, rows, k, near).maps, rows, k, p);
+      Maps.applyTo(method, Maps.learned(method, rows, k, near).maps, rows, k, p);
     }
     return { p, loss: filled(labels.length, (i) => -Math.log(p[labels[i]][i])), share: 1, one: rows.columns === 1 };
   }
@@ -95,11 +89,11 @@ const Fixes = (() => {
       weights: taken(weights, Float64Array),
       cluster: cluster ? numbered(taken(cluster, Int32Array)) : null,
     };
-    if (cluster || !Fold.hasRare(labels)) return few;
+    if (cluster || !Folds.hasRare(labels)) return few;
     // Weights undo the larger share of a rare class.
-    const nClasses = Fold.largest(labels) + 1;
-    const drawn = Fold.counts(few.labels, nClasses);
-    const counts = Fold.counts(labels, nClasses);
+    const nClasses = Folds.largest(labels) + 1;
+    const drawn = Folds.counts(few.labels, nClasses);
+    const counts = Folds.counts(labels, nClasses);
     const { weights: given, labels: at } = few;
     few.weights = filled(at.length, (i) => (counts[at[i]] / drawn[at[i]]) * (given ? given[i] : 1));
     return few;
@@ -107,7 +101,7 @@ const Fixes = (() => {
 
   // Numbers without gaps, in the same order.
   function numbered(codes) {
-    const present = new Uint8Array(Fold.largest(codes) + 1);
+    const present = new Uint8Array(Folds.largest(codes) + 1);
     for (const code of codes) present[code] = 1;
     const rank = new Int32Array(present.length);
     for (let code = 1; code < present.length; code++) rank[code] = rank[code - 1] + present[code - 1];
@@ -148,7 +142,7 @@ const Fixes = (() => {
     }
     mean /= all;
     if (!Number.isFinite(mean)) return { mean, error: Infinity, df: 1, off: [] };
-    const units = cluster ? Fold.largest(cluster) + 1 : n;
+    const units = cluster ? Folds.largest(cluster) + 1 : n;
     const share = new Float64Array(units);
     const off = new Float64Array(units);
     for (let i = 0; i < n; i++) {
@@ -185,7 +179,7 @@ const Fixes = (() => {
       return { value, low: value, high: value, error: Infinity };
     }
     const { mean, error, df, off } = meanOfRows(filled(before.length, (i) => before[i] - after[i]), weights, cluster);
-    const t = tQuantile(level, df);
+    const t = Special.tQuantile(level, df);
     const [low, high] = skewedInterval(t, skewnessOf(off));
     const more = (t * FITTED_ON_ALL[score] * second.share) / (df + 1);
     return { value: mean, low: mean + low * error, high: mean + Math.hypot(high * error, more), error };
@@ -213,51 +207,6 @@ const Fixes = (() => {
     if (Math.abs(s) < SLIGHT_SKEWNESS) return [-t, t];
     const end = (at) => (3 / s) * (Math.cbrt(1 + s * (at - s / 6)) - 1);
     return [Math.min(-end(t), 0), Math.max(-end(-t), 0)];
-  }
-
-  // t such that a share `level` of Student's t distribution lies between -t and t. With t = sqrt(df) tan(x), the density
-  // of x is proportional to cos(x)^(df - 1), whose integral is summed by Gauss's rule.
-  function tQuantile(level, df) {
-    const scale = 2 / Math.sqrt(Math.PI) * gammaRatio(df / 2);
-    const density = (x) => scale * Math.exp(((df - 1) / 2) * Math.log1p(-(Math.sin(x) ** 2)));
-    const share = (x) => {
-      let sum = 0;
-      for (let part = 0; part < PARTS; part++) {
-        const middle = (x * (part + 0.5)) / PARTS;
-        const half = x / PARTS / 2;
-        GAUSS.forEach(([at, weight]) => { sum += weight * half * (density(middle + at * half) + density(middle - at * half)); });
-      }
-      return sum;
-    };
-    let low = 0;
-    let high = Math.PI / 2;
-    let x = Math.min(2 / Math.sqrt(df), 1);
-    for (let steps = 0; steps < 200; steps++) {
-      const miss = share(x) - level;
-      if (miss > 0) high = x;
-      else low = x;
-      let next = x - miss / density(x);
-      if (!(next > low && next < high)) next = (low + high) / 2;
-      if (Math.abs(next - x) <= 1e-15 * x) break;
-      x = next;
-    }
-    return Math.sqrt(df) * Math.tan(x);
-  }
-
-  const PARTS = 32;
-  const GAUSS = [ // places and weights of the rule with ten points
-    [0.14887433898163122, 0.29552422471475287], [0.4333953941292472, 0.26926671930999635],
-    [0.6794095682990244, 0.21908636251598204], [0.8650633666889845, 0.1494513491505806],
-    [0.9739065285171717, 0.06667134430868814],
-  ];
-
-  // gamma(x + 1/2) / gamma(x), from its series for large x.
-  function gammaRatio(x) {
-    let factor = 1;
-    for (; x < 20; x++) factor *= x / (x + 0.5);
-    const s = 1 / (x * x);
-    const series = (-1 / 8 + s * (1 / 192 - s * (1 / 640 - s * (17 / 14336 - (s * 31) / 18432)))) / x;
-    return factor * Math.sqrt(x) * Math.exp(series);
   }
 
   // --- calibration errors and cells ----------------------------------------------------------------------------------
@@ -293,38 +242,11 @@ const Fixes = (() => {
     return sum(gaps(judged(mapped, labels), weights).map(Math.abs)) / (weights ? sum(weights) : labels.length);
   }
 
-  // The change in ECE, with an interval: the directions of the gaps are taken as known, or as none for gaps within two
-  // standard errors, and the ends are moved by how much of those may be noise.
-  function errorChange(before, after, { labels, weights, cluster }, level) {
-    const all = weights ? sum(weights) : labels.length;
-    const nUnits = cluster ? Fold.largest(cluster) + 1 : 0;
-    function parts(mapped) {
-      const { score, outcome } = judged(mapped, labels);
-      const squares = new Float64Array(N_BINS);
-      const ofUnits = new Float64Array(nUnits * N_BINS);
-      for (let i = 0; i < score.length; i++) {
-        const bin = binOf(score[i], N_BINS);
-        const gap = (weights ? weights[i] : 1) * (score[i] - outcome[i]);
-        if (cluster) ofUnits[cluster[i] * N_BINS + bin] += gap;
-        else squares[bin] += gap * gap;
-      }
-      ofUnits.forEach((gap, at) => { squares[at % N_BINS] += gap * gap; });
-      const sums = gaps({ score, outcome }, weights);
-      const isNoise = sums.map((gap, bin) => (Math.abs(gap) <= 2 * Math.sqrt(squares[bin]) ? 1 : 0));
-      const likely = sum(squares.map((square, bin) => isNoise[bin] * Math.sqrt((2 / Math.PI) * square)));
-      const seen = sum(sums.map((gap, bin) => isNoise[bin] * Math.abs(gap)));
-      const direction = sums.map((gap, bin) => (isNoise[bin] ? 0 : Math.sign(gap)));
-      return {
-        noise: Math.min(likely, seen) / all,
-        values: filled(labels.length, (i) => direction[binOf(score[i], N_BINS)] * (score[i] - outcome[i])),
-      };
-    }
-    const first = parts(before);
-    const second = parts(after);
-    const { error, df } = meanOfRows(filled(labels.length, (i) => first.values[i] - second.values[i]), weights, cluster);
-    const reach = tQuantile(level, df) * error;
-    const value = ece(before, { labels, weights }) - ece(after, { labels, weights });
-    return { value, low: value - reach - first.noise, high: value + reach + second.noise };
+  // The change in ECE, with its interval.
+  function errorChange(before, after, { labels, weights, cluster, seed }, level) {
+    const pairs = [before, after].map((mapped) => judged(mapped, labels));
+    const rows = { weights, cluster, nClusters: cluster ? Folds.largest(cluster) + 1 : null };
+    return Contest.change(...pairs, before.one ? "binary" : "confidence", rows, N_BINS, level, Draws.generator(seed).seed());
   }
 
   // The 840-cell statistic of the page.
@@ -353,8 +275,8 @@ const Fixes = (() => {
     const methods = rows.one || rows.nClasses <= MOST_CLASSES ? METHODS : ["temperature"];
     const made = [{ name: NOTHING, simplicity: 0, mapped: baseline }];
     methods.forEach((name, i) => {
-      tell((i + 0.5) / (methods.length + 1), `Trying ${Calibrators.METHODS[name].words}`);
-      made.push({ name, simplicity: Calibrators.METHODS[name].simplicity, mapped: crossFitted(name, problem) });
+      tell((i + 0.5) / (methods.length + 1), `Trying ${Maps.METHODS[name].words}`);
+      made.push({ name, simplicity: Maps.METHODS[name].simplicity, mapped: crossFitted(name, problem) });
     });
     for (const one of made) {
       one.values = { ece: ece(one.mapped, problem) };
@@ -413,9 +335,9 @@ const Fixes = (() => {
   // What the simplest method within one standard error of the best predicts, chosen anew without each fold.
   function chosenOutOfFold(made, { rows, labels, weights, cluster, fold }, score) {
     const lost = made.map(({ mapped }) => losses(mapped, labels, score));
-    const p = Calibrators.emptyColumns(rows);
+    const p = Maps.emptyColumns(rows);
     const loss = new Float64Array(labels.length);
-    for (let k = 0; k <= Fold.largest(fold); k++) {
+    for (let k = 0; k <= Folds.largest(fold); k++) {
       const means = lost.map((values) => meanOfRows(values, weights, null, fold, k).mean);
       const best = means.indexOf(Math.min(...means));
       let chosen = best;
@@ -449,8 +371,8 @@ const Fixes = (() => {
 
   const thousands = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
   const inRows = (n) => `in ${thousands(n)} row${n === 1 ? "" : "s"}`;
-  const percent = (level) => `${Calibrators.general(100 * level, 4)} %`;
-  const called = ({ name }) => Calibrators.METHODS[name]?.words ?? name;
+  const percent = (level) => `${Maps.general(100 * level, 4)} %`;
+  const called = ({ name }) => Maps.METHODS[name]?.words ?? name;
 
   function adviceFor(tried, chosen, gain, score, level) {
     const best = tried[0];
@@ -501,10 +423,10 @@ const Fixes = (() => {
   }
 
   function rowsInWords({ rows, labels, cluster, fold }) {
-    const clusters = cluster ? ` in ${thousands(Fold.largest(cluster) + 1)} clusters` : "";
+    const clusters = cluster ? ` in ${thousands(Folds.largest(cluster) + 1)} clusters` : "";
     const of = Array.isArray(rows.events) && rows.columns > 1 ? " of the confidence" : "";
     return (
-      `${thousands(labels.length)} rows${clusters} in ${Fold.largest(fold) + 1} folds; each row is recalibrated by a fit on ` +
+      `${thousands(labels.length)} rows${clusters} in ${Folds.largest(fold) + 1} folds; each row is recalibrated by a fit on ` +
       `the other folds. ECE${of} with ${N_BINS} bins.`
     );
   }
@@ -512,7 +434,7 @@ const Fixes = (() => {
   // What to keep in mind about these rows.
   function caveatsOf({ rows, labels, cluster }) {
     const found = [];
-    const classes = Array.from({ length: Fold.largest(labels) + 1 }, () => new Set());
+    const classes = Array.from({ length: Folds.largest(labels) + 1 }, () => new Set());
     for (let i = 0; i < labels.length; i++) classes[labels[i]].add(cluster ? cluster[i] : i);
     const rarest = Math.min(...classes.map(({ size }) => size).filter((size) => size > 0));
     if (rarest < FEW_EVENTS) {
@@ -578,18 +500,18 @@ const Fixes = (() => {
   }
 
   function remedy(all, { level, seed, names }, onProgress) {
-    const drawn = Fold.rowsToCompareOn(all.labels, all.cluster, seed);
+    const drawn = Folds.rowsToCompareOn(all.labels, all.cluster, seed);
     const few = inFolds(drawn === null ? all : take(all, drawn), seed);
     const selection = compared(few, level, (share, sentence) => onProgress(0.4 * share, sentence));
     const { chosen, tried: candidates, score } = selection;
-    const whole = drawn === null ? few : { rows: Calibrators.problem({ scores: all.scores, labels: all.labels, weights: all.weights }) };
+    const whole = drawn === null ? few : { rows: Maps.problem({ scores: all.scores, labels: all.labels, weights: all.weights }) };
     const fitted = {};
     selection.methods.forEach((name, i) => {
-      onProgress(0.4 + (0.3 * i) / selection.methods.length, `Fitting ${Calibrators.METHODS[name].words}`);
-      fitted[name] = Calibrators.learned(name, whole.rows);
+      onProgress(0.4 + (0.3 * i) / selection.methods.length, `Fitting ${Maps.METHODS[name].words}`);
+      fitted[name] = Maps.learned(name, whole.rows);
     });
     const { columns, nClasses } = few.rows;
-    const saved = (name) => Calibrators.saved(name, fitted[name].maps, columns, nClasses, names);
+    const saved = (name) => Maps.saved(name, fitted[name].maps, columns, nClasses, names);
     let changes = [];
     let after = null;
     if (chosen !== null) {
@@ -635,13 +557,13 @@ const Fixes = (() => {
           chosen: one === chosen || (chosen === null && one === nothing),
         })),
         changes,
-        map: chosen === null ? null : Calibrators.toJson(saved(chosen.name)),
+        map: chosen === null ? null : Maps.toJson(saved(chosen.name)),
         refinement: chosen === null ? "" : refinementOf(chosen, few, level),
       },
       after,
       no_fix: "",
       caveats: selection.caveats,
-      approximations: chosen === null ? [OTHER_METHODS] : [OTHER_METHODS, ERROR_INTERVAL],
+      approximations: [OTHER_METHODS],
     };
   }
 
@@ -656,7 +578,7 @@ const Fixes = (() => {
     ];
   }
 
-  return { tried, tQuantile };
+  return { tried };
 })();
 
 if (typeof module !== "undefined") module.exports = Fixes;

@@ -3,15 +3,10 @@
 const Folds = (() => {
   "use strict";
 
-  const Draws = typeof Random !== "undefined" ? Random : require("./random.js");
-
   const MOST_DRAWS = 20;
   const MOST_ROWS_TO_COMPARE_ON = 20000;
   const FEWEST_ROWS_OF_RARE_CLASS = 100;
   const FEWEST_CLUSTERS_OF_RARE_CLASS = 20;
-
-  // An error with a sentence for the reader, such as Python's InputError.
-  const refusal = (sentence) => Object.assign(new Error(sentence), { name: "InputError" });
 
   function counts(codes, n) {
     const found = new Float64Array(n);
@@ -29,11 +24,11 @@ const Folds = (() => {
 
   // The fold of each row: random, with equal numbers of rows, or of clusters, which are kept together.
   function assigned(labels, cluster, nFolds, seed) {
-    const rng = Draws.seeded(seed);
+    const rng = Draws.generator(seed);
     const n = labels.length;
     const nUnits = cluster ? largest(cluster) + 1 : n;
     if (cluster && nUnits < nFolds) {
-      throw refusal(`clusters has ${nUnits} clusters, too few for cv=${nFolds} folds`);
+      Rows.refuse(`clusters has ${nUnits} clusters, too few for cv=${nFolds} folds`);
     }
     const ofUnit = new Uint8Array(nUnits);
     const fold = new Uint8Array(n);
@@ -43,7 +38,7 @@ const Folds = (() => {
       for (let i = 0; i < n; i++) fold[i] = ofUnit[cluster ? cluster[i] : i];
       if (leavesClasses(labels, fold, nFolds)) return fold;
     }
-    return cluster ? evenFoldsOf(cluster, labels, nFolds, rng) : evenFolds(labels, nFolds, rng);
+    return cluster ? evenFoldsOf(cluster, labels, nFolds, rng.below(2147483648)) : evenFolds(labels, nFolds, rng);
   }
 
   // Whether, without any one fold, two classes have rows; true if there is one class only.
@@ -75,9 +70,8 @@ const Folds = (() => {
   }
 
   // Clusters, dealt out so that each class is spread over the folds, as scikit-learn's StratifiedGroupKFold does.
-  function evenFoldsOf(cluster, labels, nFolds, rng) {
-    const shuffled = Draws.randomState(rng.integer(2147483648));
-    const present = [...new Set(labels)].sort((a, b) => a - b);
+  function evenFoldsOf(cluster, labels, nFolds, seed) {
+        const present = [...new Set(labels)].sort((a, b) => a - b);
     const place = new Map(present.map((label, c) => [label, c]));
     const nClusters = largest(cluster) + 1;
     const inCluster = Array.from({ length: nClusters }, () => new Float64Array(present.length));
@@ -87,9 +81,9 @@ const Folds = (() => {
       total[place.get(labels[i])]++;
     }
     if (total.every((count) => nFolds > count)) {
-      throw refusal(`n_splits=${nFolds} cannot be greater than the number of members in each class.`);
+      Rows.refuse(`n_splits=${nFolds} cannot be greater than the number of members in each class.`);
     }
-    const order = Array.from(shuffled.shuffle(Int32Array.from({ length: nClusters }, (_, i) => i)));
+    const order = Array.from(Random.oldPermutation(nClusters, seed));
     const spread = inCluster.map((each) => deviation(each));
     order.sort((a, b) => spread[b] - spread[a]); // a stable sort keeps the random order of ties
 
@@ -115,7 +109,7 @@ const Folds = (() => {
     const fold = Uint8Array.from(cluster, (one) => ofCluster[one]);
     for (let k = 0; k < nFolds; k++) {
       if (new Set(labels.filter((_, i) => fold[i] !== k)).size < 2) {
-        throw refusal(
+        Rows.refuse(
           `without the clusters of fold ${k}, only one class is left to fit on: the other class is in too few clusters ` +
             "of clusters",
         );
@@ -153,9 +147,9 @@ const Folds = (() => {
   function rowsToCompareOn(labels, cluster, seed) {
     const n = labels.length;
     if (n <= MOST_ROWS_TO_COMPARE_ON) return null;
-    const rng = Draws.seeded(seed);
+    const rng = Draws.generator(seed);
     if (cluster) return rowsOfClusters(labels, cluster, rng);
-    if (!hasRare(labels)) return rng.choice(n, MOST_ROWS_TO_COMPARE_ON).sort();
+    if (!hasRare(labels)) return Random.choice(rng, n, MOST_ROWS_TO_COMPARE_ON).sort();
     const wanted = counts(labels, largest(labels) + 1).map((count) =>
       Math.min(count, Math.max(Math.floor((count * MOST_ROWS_TO_COMPARE_ON) / n), FEWEST_ROWS_OF_RARE_CLASS)));
     return rng.permutation(n).filter((row) => wanted[labels[row]]-- > 0).sort();
@@ -191,7 +185,7 @@ const Folds = (() => {
       count > 0 && count * MOST_ROWS_TO_COMPARE_ON < FEWEST_ROWS_OF_RARE_CLASS * labels.length);
   }
 
-  return { assigned, rowsToCompareOn, hasRare, counts, largest, refusal };
+  return { assigned, rowsToCompareOn, hasRare, counts, largest };
 })();
 
 if (typeof module !== "undefined") module.exports = Folds;

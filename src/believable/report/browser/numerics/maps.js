@@ -6,7 +6,7 @@
 const Maps = (() => {
   "use strict";
 
-  const Fits = typeof Optimise !== "undefined" ? Optimise : require("./optimise.js");
+  const { filled } = Optimise;
 
   const METHODS = {
     temperature: { name: "TemperatureScaling", settings: { objective: "nll" }, simplicity: 1, words: "temperature scaling" },
@@ -36,7 +36,7 @@ const Maps = (() => {
   function event(scores, y, w, fold) {
     const n = scores.length;
     const known = {};
-    const once = (name, make) => known[name] ?? (known[name] = Fits.filled(n, make));
+    const once = (name, make) => known[name] ?? (known[name] = filled(n, make));
     const column = {
       scores, y, w, fold,
       get logits() { return once("logits", (i) => logit(scores[i])); },
@@ -57,8 +57,8 @@ const Maps = (() => {
 
   // The rows of an event from the lowest score.
   function inOrder({ scores, y, w, fold }) {
-    const order = Fits.ascending(scores);
-    const taken = (values, Kind) => values && Fits.filled(order.length, (i) => values[order[i]], Kind);
+    const order = Count.order(filled(scores.length, (i) => scores[i] + 0)); // -0 would be sorted apart from 0
+    const taken = (values, Kind) => values && filled(order.length, (i) => values[order[i]], Kind);
     return { score: taken(scores), y: taken(y, Uint8Array), w: taken(w), fold: taken(fold, Uint8Array) };
   }
 
@@ -70,11 +70,11 @@ const Maps = (() => {
     const nClasses = Math.max(columns, 2);
     const n = labels.length;
     if (one) {
-      const y = Fits.filled(n, (i) => labels[i], Uint8Array);
+      const y = filled(n, (i) => labels[i], Uint8Array);
       const events = [event(columns === 2 ? scores[1] : scores, y, weights, fold)];
       return { one, columns, nClasses, n, labels, w: weights, fold, events };
     }
-    const outcomes = (k) => Fits.filled(n, (i) => (labels[i] === k ? 1 : 0), Uint8Array);
+    const outcomes = (k) => filled(n, (i) => (labels[i] === k ? 1 : 0), Uint8Array);
     const events = scores.map((column, k) => event(column, outcomes(k), weights, fold));
     let gaps = null;
     return {
@@ -113,7 +113,7 @@ const Maps = (() => {
         ? { gaps: one.gaps, behind: one.behind, width: 1 }
         : { gaps: rows.gaps, behind: labelGaps(rows), width: rows.nClasses };
       const start = near && near[0].temperature;
-      const fit = Fits.temperature({ ...of, w: rows.w, fold, without }, { start });
+      const fit = Optimise.temperature({ ...of, w: rows.w, fold, without }, { start });
       if (fit.limit) limits.push(temperatureLimit(fit));
       return { maps: [{ temperature: fit.temperature }], limits };
     }
@@ -126,7 +126,7 @@ const Maps = (() => {
   }
 
   function labelGaps({ gaps, labels, nClasses }) {
-    return Fits.filled(labels.length, (i) => gaps[i * nClasses + labels[i]]);
+    return filled(labels.length, (i) => gaps[i * nClasses + labels[i]]);
   }
 
   // By outcome: the number and weight of rows, and the range of their scores.
@@ -172,7 +172,7 @@ const Maps = (() => {
       );
     }
     const rows = { columns: [one.logits], y: one.y, w: one.w, fold, without, noise: separated ? smoothed(facts) : noNoise };
-    const [slope, intercept] = Fits.logistic(rows, { start: start && [start.slope, start.intercept] });
+    const [slope, intercept] = Optimise.logistic(rows, { start: start && [start.slope, start.intercept] });
     if (Math.abs(slope * logit(facts.low[0])) * EPSILON > ROUGH_LOG_ODDS) limits.push(ROUNDED);
     return { slope, intercept };
   }
@@ -197,7 +197,7 @@ const Maps = (() => {
     const columns = few === 2 ? [one.logits] : [one.logs, one.oppositeLogs];
     const rows = { columns, y: one.y, w: one.w, fold, without, noise: separated ? smoothed(facts) : noNoise };
     const near = start && (few === 2 ? [start.a, start.c] : [start.a, start.b, start.c]);
-    const found = Fits.logistic(rows, { rising: true, start: near });
+    const found = Optimise.logistic(rows, { rising: true, start: near });
     const [a, b, c] = few === 2 ? [found[0], found[0], found[1]] : found;
     if (typicalSize(one.scores, a, b) > ROUGH_LOG_ODDS / EPSILON) limits.push(ROUNDED);
     return { a, b, c };
@@ -220,7 +220,7 @@ const Maps = (() => {
 
   function learnIsotonic(one, facts, { fold, without }) {
     const { score, y, w, fold: sortedFold } = one.sorted;
-    const { low, high, value } = Fits.isotonic({ score, y, w, fold: fold && sortedFold, without });
+    const { low, high, value } = Optimise.isotonic({ score, y, w, fold: fold && sortedFold, without });
     const scores = [];
     const values = [];
     for (let i = 0; i < value.length; i++) {

@@ -412,38 +412,7 @@ const Optimise = (() => {
     return { low: low.slice(0, last + 1), high: high.slice(0, last + 1), value };
   }
 
-  // --- sorting -------------------------------------------------------------------------------------------------------
-
-  // The order of non-negative floats, from the lowest: by their bits, sixteen at a time.
-  function ascending(values) {
-    const n = values.length;
-    const key = new Uint32Array(filled(n, (i) => values[i] + 0).buffer); // -0 becomes 0
-    let order = new Uint32Array(n);
-    let next = new Uint32Array(n);
-    for (let i = 0; i < n; i++) order[i] = i;
-    if (n < 4096) return order.sort((a, b) => values[a] - values[b] || a - b);
-    const count = new Uint32Array(65536);
-    for (let digit = 0; digit < 4; digit++) {
-      const shift = (digit & 1) * 16;
-      const word = digit >> 1;
-      count.fill(0);
-      for (let i = 0; i < n; i++) count[(key[2 * i + word] >>> shift) & 0xffff]++;
-      if (count[(key[word] >>> shift) & 0xffff] === n) continue; // all the same
-      for (let j = 0, before = 0; j < 65536; j++) {
-        const here = count[j];
-        count[j] = before;
-        before += here;
-      }
-      for (let i = 0; i < n; i++) {
-        const row = order[i];
-        next[count[(key[2 * row + word] >>> shift) & 0xffff]++] = row;
-      }
-      [order, next] = [next, order];
-    }
-    return order;
-  }
-
-  return { logistic, temperature, isotonic, ascending, filled };
+  return { logistic, temperature, isotonic, filled };
 })();
 
 if (typeof module !== "undefined") module.exports = Optimise;
