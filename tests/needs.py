@@ -43,6 +43,8 @@ NEEDS = {  # a package or program, and what it is no use without
     "h5py": ["h5py"],
     "catboost": ["catboost"],
     "lightgbm": ["lightgbm"],
+    "mlflow": ["mlflow"],
+    "wandb": ["wandb"],
     "onnx": ["onnx", "onnxruntime", "skl2onnx"],
     "xgboost": ["xgboost"],
     "pre_commit": ["pre_commit"],

@@ -16,6 +16,7 @@ from believable import read_predictions
 from believable.errors import InputError
 from believable.readers import load, read_table
 from believable.readers.formats import FORMAT_NAMES, FORMATS, format_by_ending, sniffed
+from believable.readers.formats.base import polars_before
 from tests.needs import real_data
 
 P = np.array([0.1, 0.8, 0.4])
@@ -169,10 +170,16 @@ BAD_LINES = {
 }
 
 
-@pytest.mark.parametrize(("text", "sentence"), BAD_LINES.values(), ids=BAD_LINES)
-def test_bad_json_lines_are_refused(tmp_path, text, sentence):
+# Nested values of one kind, which an older Polars is not trusted to read, are then text.
+NESTED = ("objects", "lists of words", "gap in a list")
+
+
+@pytest.mark.parametrize("what", BAD_LINES)
+def test_bad_json_lines_are_refused(tmp_path, what):
     """The sentence names the line as an editor counts, blank lines included."""
-    assert sentence in refused(put(tmp_path, "bad.jsonl", text))
+    text, sentence = BAD_LINES[what]
+    said = refused(put(tmp_path, "bad.jsonl", text))
+    assert sentence in said or (what in NESTED and polars_before(1, 36) and "must hold numbers, got" in said)
 
 
 def test_json_that_is_not_utf8(tmp_path):

@@ -65,8 +65,25 @@ class Source:
             return stream.read(HEAD_BYTES).removeprefix(BOM)
 
     def given(self) -> Path | BinaryIO:
-        """Return what polars reads: a path, which it can map into memory, or a stream."""
-        return self.content if isinstance(self.content, Path) else io.BytesIO(self.content)
+        """Return what polars reads: a path, which it can map into memory, or a stream.
+
+        Before 2.1 it reads no chosen columns of a path with wildcards in it.
+        """
+        if isinstance(self.content, bytes):
+            return io.BytesIO(self.content)
+        if WILDCARDS.intersection(str(self.content)) and polars_before(2, 1):
+            return io.BytesIO(self.content.read_bytes())
+        return self.content
+
+
+WILDCARDS = frozenset("*?[")
+
+
+def polars_before(*version: int) -> bool:
+    """Return whether this is an older Polars, some of whose bugs and gaps have to be bypassed."""
+    import polars
+
+    return tuple(map(int, polars.__version__.split(".")[:2])) < version
 
 
 class Format(ABC):

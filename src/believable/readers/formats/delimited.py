@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, final
 
 from believable.errors import InputError
 from believable.readers.cells import LIKE_THOUSANDS, NULLS
-from believable.readers.formats.base import BOM, Format, FrameSink, Source, Table
+from believable.readers.formats.base import BOM, Format, FrameSink, Source, Table, polars_before
 from believable.readers.formats.text import BYTE_ORDER_MARK, TextBatch, TextFormat, TextRows, first_line
 
 if TYPE_CHECKING:
@@ -21,9 +23,11 @@ if TYPE_CHECKING:
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 ROWS_FOR_SCHEMA = 10_000  # rows from which the type of a column is guessed at first
 TAIL_BYTES = 1 << 16  # blank lines at the end are looked for here
+END_IN_QUOTATION = "end of data"  # what the csv module says
 LEADING_ZERO = r"^[-+]?0\d"
 NO_FRACTION = r"\.0+$"  # 1.0 is 1
 THOUSANDS_BY_POINTS = r"^[-+]?[1-9]\d{0,2}\.\d{3}$"
+MORE_DIGITS_THAN_64_BITS = r"^[+-]?\d{19,}$"
 DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*%?\s*)$"
 
 
@@ -51,7 +55,15 @@ class Delimited(TextFormat, FrameSink):
         return DelimitedRows(source, lines, self.separator, to=to)
 
     def sink(self, frame: polars.LazyFrame, where: Path | IO[bytes], *, compressed: bool) -> None:
-        frame.sink_csv(where, separator=self.separator, compression="gzip" if compressed else "uncompressed")
+        if compressed and polars_before(1, 40):
+            with gzip.open(where, "wb") as stream:
+                frame.collect().write_csv(stream, separator=self.separator)
+        elif compressed:
+            frame.sink_csv(where, separator=self.separator, compression="gzip")
+        elif polars_before(1, 30) and not isinstance(where, Path):
+            frame.collect().write_csv(where, separator=self.separator)
+        else:
+            frame.sink_csv(where, separator=self.separator)
 
 
 CSV = Delimited("csv", ",", (".csv",), "a file with commas between cells")
@@ -102,9 +114,11 @@ class DelimitedTable(Table):
             try:
                 frame = self._parsed(names, infer_schema_length=ROWS_FOR_SCHEMA)
             except polars.exceptions.ComputeError:  # a later row does not have the guessed type
-                frame = self._parsed(names, infer_schema_length=None)
+                frame = self._parsed_whole(names)
         except (polars.exceptions.PolarsError, OSError) as error:
             raise InputError(f"{self.source.name} {self._what_is_wrong(error)}") from error
+        if polars_before(2, 1) and (where := self._quotation_left_open()):
+            raise InputError(f"{self.source.name} has a quotation mark {where} that is never closed")
         if self._separator == ",":
             return frame
         pointed = _with_points(frame)
@@ -123,6 +137,19 @@ class DelimitedTable(Table):
                     f"{self.source.name} has decimal commas, and {with_point[0]!r} in column {column.name!r}: write "
                     "thousands without a point"
                 )
+
+    def _parsed_whole(self, names: Sequence[str]) -> polars.DataFrame:
+        """Return the columns, with the types of all of their rows."""
+        import polars
+
+        try:
+            return self._parsed(names, infer_schema_length=None)
+        except polars.exceptions.ComputeError:
+            if not polars_before(1, 44):
+                raise
+        # Digits beyond 64 bits, as of hashes, which an older Polars takes for integers and cannot read.
+        frame = self._parsed(names, infer_schema=False)
+        return frame.with_columns(_numbers(column) for column in frame.iter_columns())
 
     def _parsed(self, names: Sequence[str], **options: Any) -> polars.DataFrame:
         """Return the columns, without the blank lines at the end."""
@@ -185,6 +212,19 @@ class DelimitedTable(Table):
         except csv.Error:
             return None
 
+    def _quotation_left_open(self) -> str:
+        """Return where a quotation mark is never closed, or ""; an older Polars reads all after it as one cell."""
+        with self.source.open() as stream:
+            marks = sum(piece.count(b'"') for piece in iter(partial(stream.read, 1 << 20), b""))
+        begins = 0
+        if marks % 2:
+            try:
+                for begins, _ in self._records():  # noqa: B007
+                    pass
+            except csv.Error as found:
+                return _after(begins) if END_IN_QUOTATION in str(found) else ""
+        return ""
+
     def _what_is_wrong(self, error: Exception) -> str:
         with self.source.open() as stream:
             for number, line in enumerate(stream, start=1):
@@ -198,11 +238,15 @@ class DelimitedTable(Table):
                 if len(record) > self._width:
                     return f"has {len(record)} fields at line {begins}, but {self._width} in its header"
         except csv.Error as found:
-            where = f"after line {begins}" if begins else "at line 1"
-            if "end of data" in str(found):
+            where = _after(begins)
+            if END_IN_QUOTATION in str(found):
                 return f"has a quotation mark {where} that is never closed"
             return f"cannot be read {where}: {found}"
         return f"cannot be read as {self.source.format.name}: {str(error).splitlines()[0]}"
+
+
+def _after(line: int) -> str:
+    return f"after line {line}" if line else "at line 1"
 
 
 def _split(lines: list[str], own: str) -> tuple[str, list[str]]:
@@ -213,6 +257,22 @@ def _split(lines: list[str], own: str) -> tuple[str, list[str]]:
         if len(fields) > 1:
             return separator, fields
     return own, next(csv.reader(lines, delimiter=own), [])
+
+
+def _numbers(column: polars.Series) -> polars.Series:
+    """Return a column of text as truth values, integers or floats if all of it spells such, otherwise as it is."""
+    import polars
+
+    known = column.drop_nulls()
+    if known.is_in(["true", "false"]).all():
+        return column == "true"
+    if known.str.contains(MORE_DIGITS_THAN_64_BITS).any():
+        return column
+    for dtype in (polars.Int64, polars.Float64):
+        numbers = column.cast(dtype, strict=False)
+        if numbers.null_count() == column.null_count():
+            return numbers
+    return column
 
 
 def _with_points(frame: polars.DataFrame) -> polars.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, final
 
 from believable.errors import InputError, Sentence
-from believable.readers.formats.base import BOM, Format, FrameSink, Source, Table
+from believable.readers.formats.base import BOM, Format, FrameSink, Source, Table, polars_before
 from believable.readers.formats.text import BYTE_ORDER_MARK, TextBatch, TextFormat, TextRows, first_line
 
 if TYPE_CHECKING:
@@ -40,7 +41,15 @@ class JsonLines(TextFormat, FrameSink):
         return JsonLinesRows(source, lines)
 
     def sink(self, frame: polars.LazyFrame, where: Path | IO[bytes], *, compressed: bool) -> None:
-        frame.sink_ndjson(where, compression="gzip" if compressed else "uncompressed")
+        if compressed and polars_before(1, 40):
+            with gzip.open(where, "wb") as stream:
+                frame.collect().write_ndjson(stream)
+        elif compressed:
+            frame.sink_ndjson(where, compression="gzip")
+        elif polars_before(1, 30) and not isinstance(where, Path):
+            frame.collect().write_ndjson(where)
+        else:
+            frame.sink_ndjson(where)
 
 
 JSONL = JsonLines()
@@ -58,6 +67,8 @@ class JsonLinesTable(Table):
 
         self.source = source
         try:
+            if polars_before(1, 36):  # which skips lines that are no objects, and may read a late fraction as 0
+                raise polars.exceptions.ComputeError
             with source.open() as stream:  # polars would interpret a path as a pattern
                 self._frame = polars.read_ndjson(stream.read(), infer_schema_length=None)
         except (polars.exceptions.PolarsError, OSError):  # polars does not name the line, and does not accept NaN

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, final
 from believable.errors import InputError
 from believable.readers.cells import NULLS
 from believable.readers.formats.addition import Addition, Contents, Opened, Plan, Target, row_from
-from believable.readers.formats.base import Format, FrameSink, Source, Table
+from believable.readers.formats.base import Format, FrameSink, Source, Table, polars_before
 from believable.readers.formats.delimited import CSV
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Parquet(Format, FrameSink):
         import polars
 
         try:
-            frame = polars.scan_parquet(opened.path or io.BytesIO(opened.stream.read()), glob=False)
+            frame = _scanned(opened)
             schema = frame.collect_schema()
             names = schema.names()
             n_rows = int(frame.select(polars.len()).collect().item())
@@ -141,6 +141,15 @@ def _refuse_some_signs(addition: Addition, text: polars.LazyFrame, plan: Plan) -
         bare = ~signed & ~cell.is_in(list(NULLS))
         if all(text.select(signed.any().alias("signed"), bare.any().alias("bare")).collect().row(0)):
             addition.numbers(text.select(name).collect(), Plan((name,), ()))
+
+
+def _scanned(opened: Opened) -> polars.LazyFrame:
+    import polars
+
+    if opened.path:
+        return polars.scan_parquet(opened.path, glob=False)
+    held = io.BytesIO(opened.stream.read())
+    return polars.read_parquet(held).lazy() if polars_before(1, 30) else polars.scan_parquet(held, glob=False)
 
 
 def _unused(names: list[str]) -> str:

@@ -128,9 +128,12 @@ def _one_below_the_other(frames: Sequence[polars.DataFrame]) -> polars.DataFrame
     """Concatenate frames; integers of different sizes, and text and categories, were checked to be compatible."""
     import polars
 
-    text = polars.selectors.categorical() | polars.selectors.enum()
+    categories = (polars.Categorical, polars.Enum)
     try:
-        frames = [frame.with_columns(text.cast(polars.String)) for frame in frames]
+        frames = [
+            frame.cast({name: polars.String for name, dtype in frame.schema.items() if isinstance(dtype, categories)})
+            for frame in frames
+        ]
         return polars.concat(frames, how="vertical_relaxed", rechunk=True)
     except polars.exceptions.PolarsError as error:
         raise InputError(f"columns of different types cannot be read together: {error}") from error
