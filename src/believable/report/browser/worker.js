@@ -20,6 +20,9 @@ const Work = (() => {
     try {
       return { done: message.kind === "open" ? await open(message) : await audit(message, said) };
     } catch (error) {
+      if (error instanceof DOMException) { // from reading the file
+        return { error: `${message.name || opened.name} cannot be read: it is a folder, or it was changed or moved meanwhile`, labels: [] };
+      }
       const expected = error instanceof Delimited.BadInput || error.constructor === Error;
       const defect = `This is a defect of the page, not of your file: ${error.message}`;
       return { error: expected ? error.message : defect, labels: error.labels || [] };
