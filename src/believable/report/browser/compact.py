@@ -40,6 +40,18 @@ def compact(script: str) -> str:
     return "".join(made)
 
 
+def compact_style(style: str) -> str:
+    """Return a style sheet without comments and needless spaces.
+
+    Examples
+    --------
+    >>> compact_style("a, b > c {\\n  margin: 0 calc(1px + 2px); /* small */\\n}\\n")
+    'a,b>c{margin:0 calc(1px + 2px);}'
+    """
+    bare = re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL))
+    return re.sub(r"(:) | ?([{};,>]) ?", r"\1\2", bare).strip()
+
+
 def _belong_apart(one: str, other: str) -> bool:
     """Return whether two tokens would be read as another one without a space."""
     a, b = one[-1], other[0]

@@ -13,7 +13,7 @@ from string import Template
 from believable._version import __version__
 from believable.metrics import METRICS
 from believable.recalibrate.facts import ALIASES, in_words
-from believable.report.browser.compact import compact
+from believable.report.browser.compact import compact, compact_style
 from believable.report.html.explanations import explanations, why
 from believable.report.html.page import (
     CLUSTERS_NOT_ALLOWED_FOR,
@@ -65,7 +65,7 @@ def audit_page() -> str:
     page = _joined([*(asset(name) for name in OF_THE_REPORT), *(_script(name) for name in SHOWN)])
     return Template(_script("app.html")).substitute(
         package=text(__version__),
-        css=asset("page.css") + _script("app.css"),
+        css=compact_style(asset("page.css") + _script("app.css")),
         core=core,
         core_hash=_hash(core),
         page=page,
