@@ -31,7 +31,17 @@ LEVEL = "95 %"  # of all intervals on this page
 # In order, because each may use those before it. What the worker computes with comes first, then what is shown.
 READING = ("delimited.js", "columns.js", "read.js")
 NUMERICS = (
-    *("special.js", "linear.js", "random.js", "draws.js", "optimise.js", "folds.js", "maps.js", "fixes.js"),
+    *(
+        "special.js",
+        "linear.js",
+        "random.js",
+        "draws.js",
+        "optimise.js",
+        "folds.js",
+        "maps.js",
+        "contest.js",
+        "fixes.js",
+    ),
     *("rows.js", "count.js", "cells.js", "pack.js", "errors.js", "logistic.js", "smooth.js", "curves.js", "roc.js"),
     *("units.js", "shapes.js", "inversion.js", "floor.js", "resampling.js", "evidence.js", "rules.js", "measure.js"),
     *("judge.js", "words.js", "calibration.js"),
