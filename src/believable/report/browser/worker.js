@@ -23,7 +23,7 @@ const Work = (() => {
       if (error instanceof DOMException) { // from reading the file
         return { error: `${message.name || opened.name} cannot be read: it is a folder, or it was changed or moved meanwhile`, labels: [] };
       }
-      const expected = error instanceof Delimited.BadInput || error.constructor === Error;
+      const expected = error instanceof Delimited.BadInput || error.name === "InputError" || error.constructor === Error;
       const defect = `This is a defect of the page, not of your file: ${error.message}`;
       return { error: expected ? error.message : defect, labels: error.labels || [] };
     }
