@@ -5,7 +5,7 @@ const App = (() => {
   const at = (id) => document.getElementById(id);
   const { html } = Draw;
   const LONGEST_EXAMPLE = 60; // letters of the values shown below a control
-  let source = null; // what is read: {blob, name, notes, typed}
+  let source = null; // what is read: {blob, name, notes, by: subgroups to begin with, typed: whether there is no file}
   let found = null; // its columns, as the worker says
   let shown = null; // the last result
   let labels = []; // of the outcomes, where a sentence named them
@@ -104,7 +104,7 @@ const App = (() => {
   async function take(given) {
     const mine = ++run;
     if (waiting.size) stop();
-    source = { notes: [], typed: false, ...given };
+    source = { notes: [], by: [], typed: false, ...given };
     [found, shown, labels, opened] = [null, null, [], null];
     for (const id of ["tools", "columns"]) at(id).hidden = true;
     at("result").replaceChildren();
@@ -177,7 +177,7 @@ const App = (() => {
       const score = 1 / (1 + Math.exp(-(site === "south" ? 3.2 : 1.9) * logit));
       lines.push(`${score.toFixed(4)},${Number(random() < 1 / (1 + Math.exp(0.2 - logit)))},${site}`);
     }
-    take({ blob: new Blob([`${lines.join("\n")}\n`]), name: "example.csv", typed: true });
+    take({ blob: new Blob([`${lines.join("\n")}\n`]), name: "example.csv", typed: true, by: ["site"] });
   }
 
   // --- the controls --------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ const App = (() => {
     options(at("cluster"), names, cluster, "none");
     at("by").replaceChildren(...columns.map(({ name }) => {
       const box = html("input", { type: "checkbox", value: name });
-      box.checked = by.includes(name);
+      box.checked = by.includes(name) || source.by.includes(name);
       return html("label", {}, box, " ", html("bdi", {}, name));
     }));
     at("file-name").textContent = found.name;

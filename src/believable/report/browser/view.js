@@ -240,7 +240,7 @@ const View = (() => {
     return html("p", { class: "facts" }, `${said.join(" · ")} · read: `, name(audit.taken));
   }
 
-  function answer(audit) {
+  function answer(audit, save) {
     const [short, ...rest] = audit.text.headline.split(". ");
     const mark = audit.verdict.answer === "yes, as far as these data can tell" ? "≈" : MARKS[audit.verdict.tone];
     const made = html("section", { id: "verdict", class: "card", "aria-labelledby": "verdict-title" },
@@ -249,6 +249,12 @@ const View = (() => {
       html("p", { class: "lead" }, prose(rest.join(". "))));
     if (!audit.advice.length) return made;
     made.append(html("h3", {}, "What to do"), html("p", {}, prose(audit.advice[0])));
+    const chosen = audit.fix && audit.methods.find((one) => one.method === audit.fix.chosen && one.map);
+    if (chosen) {
+      const button = html("button", { type: "button", id: "save-chosen" }, `Download its calibration map (${chosen.method}.json)`);
+      button.addEventListener("click", () => save(chosen));
+      made.append(html("p", { class: "buttons" }, button));
+    }
     if (audit.command) {
       made.append(html("p", { class: "command" }, html("code", { id: "command" }, audit.command), " ",
         html("button", { type: "button", id: "copy-command", class: "script" }, "Copy"), " ", html("span", { role: "status", id: "command-said" })));
@@ -486,7 +492,7 @@ const View = (() => {
       : [];
     holder.replaceChildren(
       html("div", { id: "facts-line" }, html("h2", { class: "of" }, name(audit.title)), factsLine(audit)),
-      html("div", { class: "first" }, answer(audit), diagram(audit, stages), evidence(audit), keyNumbers(audit)), ...further(audit, onMethod), ...footnote,
+      html("div", { class: "first" }, answer(audit, save), diagram(audit, stages), evidence(audit), keyNumbers(audit)), ...further(audit, onMethod), ...footnote,
     );
     page = pageOf(dataOf(audit, stages));
     Tables.begin();
