@@ -10,7 +10,7 @@ from believable.cli._common import STANDARD_STREAM, new_console, say, sentences
 from believable.cli._outputs import check_outputs
 
 
-@click.command()
+@click.command(short_help="Write a page that audits files in the browser.")
 @click.option(
     "--output",
     "-o",
