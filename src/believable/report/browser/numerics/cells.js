@@ -132,7 +132,8 @@ const Cells = (() => {
       return found;
     }
     for (let k = 0; k < total; k++) {
-      const [s, p] = [sizeAt(k), rateAt(k)];
+      const s = sizeAt(k);
+      const p = rateAt(k);
       const rare = Math.min(p, 1 - p);
       let chance = rare > 0 ? 1 - varianceAt(k) / rare : 0;
       let trials = chance > 0 ? (s * rare) / chance : 0;

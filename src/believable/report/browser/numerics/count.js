@@ -122,7 +122,8 @@ const Count = (() => {
       const wide = Math.floor(((score[i] - score[0]) / width) * steps);
       const heavy = Math.floor((reached / total) * steps);
       if (i > 0 && (wide !== beforeWide || heavy !== beforeHeavy)) starts.push(i);
-      [beforeWide, beforeHeavy] = [wide, heavy];
+      beforeWide = wide;
+      beforeHeavy = heavy;
     }
     return starts;
   }
@@ -197,7 +198,10 @@ const Count = (() => {
           for (const name of BIN_SUMS) row[name] = 0;
           rows.push(row);
         }
-        const [w, wy, w2, w2y] = [points.w[i], points.wy[i], points.w2[i], points.w2y[i]];
+        const w = points.w[i];
+        const wy = points.wy[i];
+        const w2 = points.w2[i];
+        const w2y = points.w2y[i];
         row.n += points.n[i];
         row.ny += points.ny[i];
         row.w += w;
@@ -269,7 +273,10 @@ const Count = (() => {
     const s = { n: 0, w: 0, w2: 0, brier: 0, nll: 0, correct: 0, confidence: 0, entropy: 0, spread: 0, squared: 0, wp: 0, wy: 0 };
     for (let i = 0; i < points.score.length; i++) {
       const p = points.score[i];
-      const [w, wy, w2, w2y] = [points.w[i], points.wy[i], points.w2[i], points.w2y[i]];
+      const w = points.w[i];
+      const wy = points.wy[i];
+      const w2 = points.w2[i];
+      const w2y = points.w2y[i];
       const wn = w - wy;
       s.n += points.n[i];
       s.w += w;
@@ -278,7 +285,8 @@ const Count = (() => {
       s.wy += wy;
       s.brier += wy * (1 - p) * (1 - p) + wn * p * p;
       s.squared += w2y * (1 - p) * (1 - p) + (w2 - w2y) * p * p;
-      const [log, logNot] = [Math.log(p), Math.log1p(-p)];
+      const log = Math.log(p);
+      const logNot = Math.log1p(-p);
       if (wy > 0) s.nll -= wy * log;
       if (wn > 0) s.nll -= wn * logNot;
       if (p > 0 && p < 1) s.entropy -= w * (p * log + (1 - p) * logNot);

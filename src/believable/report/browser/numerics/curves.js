@@ -72,7 +72,10 @@ const Curves = (() => {
   // The largest degree that the scores determine.
   function determined(u) {
     let [low, high] = [Infinity, -Infinity];
-    for (const one of u) if (!Number.isNaN(one)) [low, high] = [Math.min(low, one), Math.max(high, one)];
+    for (const one of u) {
+      if (one < low) low = one; // NaN is neither
+      if (one > high) high = one;
+    }
     [low, high] = [low + DISTINCT, high - DISTINCT];
     for (const one of u) if (one > low && one < high) return 2;
     return high > low - DISTINCT ? 1 : 0;
@@ -162,22 +165,17 @@ const Curves = (() => {
   // The same for rows of outcomes at the same points: a function, because the smoother is made only once.
   function indexOfRows(points) {
     const m = points.score.length;
-    const blocks = smoother(points, points.score);
+    const matrix = Linear.banded(smoother(points, points.score));
     const total = Count.sum(points.w);
     return (rows) => {
       const found = new Float64Array(rows.length / m);
-      const rate = new Float64Array(m);
-      for (let r = 0; r < found.length; r++) {
-        for (let j = 0; j < m; j++) rate[j] = rows[r * m + j] / points.w[j];
+      const rates = new Float64Array(rows.length);
+      for (let r = 0, k = 0; k < rows.length; r++) for (let j = 0; j < m; j++, k++) rates[k] = rows[k] / points.w[j];
+      Linear.forRows(matrix, rates, m, (curve, r) => {
         let off = 0;
-        for (let i = 0; i < m; i++) {
-          const { first, weights } = blocks[i];
-          let value = 0;
-          for (let j = 0; j < weights.length; j++) value += weights[j] * rate[first + j];
-          off += Math.abs(clip(value) - points.score[i]) * points.w[i];
-        }
+        for (let i = 0; i < m; i++) off += Math.abs(clip(curve[i]) - points.score[i]) * points.w[i];
         found[r] = off / total;
-      }
+      });
       return found;
     };
   }

@@ -47,6 +47,52 @@ const Linear = (() => {
     return x;
   }
 
+  // --- banded matrices -----------------------------------------------------------------------------------------------
+
+  // Rows of weights ({first, weights}) in one array, for `times`.
+  function banded(blocks) {
+    const starts = new Int32Array(blocks.length + 1);
+    blocks.forEach(({ weights }, i) => { starts[i + 1] = starts[i] + weights.length; });
+    const weights = new Float64Array(starts[blocks.length]);
+    blocks.forEach((block, i) => weights.set(block.weights, starts[i]));
+    return { first: Int32Array.from(blocks, ({ first }) => first), starts, weights };
+  }
+
+  // Multiply four rows of m numbers, from row r on, by a banded matrix; rows beyond the last are left out.
+  function times({ first, starts, weights }, rows, m, r, into) {
+    const n = first.length;
+    const last = rows.length / m - 1;
+    const a = r * m;
+    const b = Math.min(r + 1, last) * m;
+    const c = Math.min(r + 2, last) * m;
+    const d = Math.min(r + 3, last) * m;
+    for (let i = 0; i < n; i++) {
+      let [x, y, z, u] = [0, 0, 0, 0];
+      const end = starts[i + 1];
+      for (let k = starts[i], j = first[i]; k < end; k++, j++) {
+        const w = weights[k];
+        x += w * rows[a + j];
+        y += w * rows[b + j];
+        z += w * rows[c + j];
+        u += w * rows[d + j];
+      }
+      into[0][i] = x;
+      into[1][i] = y;
+      into[2][i] = z;
+      into[3][i] = u;
+    }
+  }
+
+  // Call `each` with every row of numbers multiplied by a banded matrix.
+  function forRows(matrix, rows, m, each) {
+    const into = [0, 1, 2, 3].map(() => new Float64Array(matrix.first.length));
+    const n = rows.length / m;
+    for (let r = 0; r < n; r += 4) {
+      times(matrix, rows, m, r, into);
+      for (let k = 0; k < 4 && r + k < n; k++) each(into[k], r + k);
+    }
+  }
+
   // --- eigenvalues and eigenvectors of symmetric matrices ------------------------------------------------------------
 
   // Eigenvalues in ascending order, and the eigenvectors as columns.
@@ -341,7 +387,7 @@ const Linear = (() => {
     }
   }
 
-  return { cholesky, forward, backward, eigen };
+  return { cholesky, forward, backward, eigen, banded, forRows };
 })();
 
 if (typeof module !== "undefined") module.exports = Linear;

@@ -94,7 +94,8 @@ const Logistic = (() => {
       const tail = Math.exp(-Math.abs(eta));
       const large = 1 / (1 + tail);
       const small = tail * large;
-      const [mu, nu] = eta >= 0 ? [large, small] : [small, large];
+      const mu = eta >= 0 ? large : small;
+      const nu = eta >= 0 ? small : large;
       const residual = wy[i] * nu - (w[i] - wy[i]) * mu;
       const spread = w[i] * small * large;
       g0 += residual;

@@ -4,7 +4,9 @@ const Smooth = (() => {
   "use strict";
 
   const [WAVES_PER_BANDWIDTH, NODES_PER_BANDWIDTH, FIRST_BANDWIDTH, SMALLEST_BANDWIDTH] = [2.5, 6, 0.05, 1e-6];
-  const [FEW_COSINES, GRID_FINENESS, TYPICAL_FALL, MOST_STEPS, ROUNDING] = [1 << 19, 190, 1.3, 60, 1e-13];
+  const [FEW_COSINES, GRID_FINENESS, TYPICAL_FALL, MOST_STEPS] = [1 << 19, 190, 1.3, 60];
+  const [ROUNDING, ROUNDING_OF_MANY] = [1e-13, 1e-7]; // of log size(s) - log s; the last step squares it
+  const [WIDEST_BAND, BANDWIDTHS] = [0.1, 7]; // scores beyond so many bandwidths add less than 3e-11
 
   // --- cosine transforms ---------------------------------------------------------------------------------------------
 
@@ -45,7 +47,8 @@ const Smooth = (() => {
       const stride = n / size;
       for (let start = 0; start < n; start += size) {
         for (let k = 0, t = 0; k < half; k++, t += stride) {
-          const [a, b] = [start + k, start + k + half];
+          const a = start + k;
+          const b = a + half;
           const x = re[b] * cos[t] - im[b] * sin[t];
           const y = re[b] * sin[t] + im[b] * cos[t];
           re[b] = re[a] - x;
@@ -57,31 +60,51 @@ const Smooth = (() => {
     }
   }
 
-  // The cosine transform of type 1 of nodes + 1 values: y_k = x_0 + (-1)^k x_N + 2 sum_j x_j cos(pi j k / N).
+  // The cosine transform of type 1 of n + 1 values: y_k = x_0 + (-1)^k x_n + 2 sum_j x_j cos(pi j k / n). It is the
+  // Fourier transform of an even sequence of length 2n, from one of n / 2 complex numbers (Cooley, Lewis, Welch 1970).
   function cosines(values) {
     const n = values.length - 1;
-    if (n === 1) return Float64Array.of(values[0] + values[1], values[0] - values[1]);
-    // The even sequence of length 2n, two numbers at a time as a complex one (Cooley, Lewis, Welch 1970).
-    const at = (j) => values[j <= n ? j : 2 * n - j];
-    const re = new Float64Array(n);
-    const im = new Float64Array(n);
-    for (let j = 0; j < n; j++) {
-      re[j] = at(2 * j);
-      im[j] = at(2 * j + 1);
+    if (n < 4) return plainCosines(values, n);
+    const half = n >> 1;
+    const { cos, sin } = table(2 * n);
+    const re = new Float64Array(half);
+    const im = new Float64Array(half);
+    let odd = values[0] - values[n]; // the coefficient of order 1, directly
+    const folded = new Float64Array(n);
+    folded[0] = values[0] + values[n];
+    for (let j = 1; j < n; j++) {
+      folded[j] = values[j] + values[n - j] + 2 * sin[j] * (values[j] - values[n - j]);
+      odd += 2 * values[j] * cos[j];
+    }
+    for (let j = 0; j < half; j++) {
+      re[j] = folded[2 * j];
+      im[j] = folded[2 * j + 1];
     }
     transform(re, im);
-    const { cos, sin } = table(2 * n);
     const found = new Float64Array(n + 1);
-    for (let k = 0; k <= n; k++) {
-      const [a, b] = [k % n, (n - k) % n];
-      const evenRe = (re[a] + re[b]) / 2;
-      const oddRe = (im[a] + im[b]) / 2;
-      const oddIm = (re[b] - re[a]) / 2;
-      const c = k < n ? cos[k] : -1;
-      const s = k < n ? sin[k] : 0;
-      found[k] = evenRe + c * oddRe - s * oddIm;
+    found[0] = re[0] + im[0];
+    found[1] = odd;
+    found[n] = re[0] - im[0];
+    for (let k = 1; k < half; k++) {
+      const other = half - k;
+      const evenRe = (re[k] + re[other]) / 2;
+      const evenIm = (im[k] - im[other]) / 2;
+      const oddRe = (im[k] + im[other]) / 2;
+      const oddIm = (re[other] - re[k]) / 2;
+      const c = cos[2 * k];
+      const s = sin[2 * k];
+      found[2 * k] = evenRe + c * oddRe - s * oddIm;
+      found[2 * k + 1] = found[2 * k - 1] - (evenIm + c * oddIm + s * oddRe);
     }
     return found;
+  }
+
+  function plainCosines(values, n) {
+    return Float64Array.from({ length: n + 1 }, (_, k) => {
+      let total = values[0] + (k % 2 ? -1 : 1) * values[n];
+      for (let j = 1; j < n; j++) total += 2 * values[j] * Math.cos((Math.PI * j * k) / n);
+      return total;
+    });
   }
 
   // --- cosine sums of residuals --------------------------------------------------------------------------------------
@@ -184,7 +207,7 @@ const Smooth = (() => {
 
   const gapOf = (size, s) => Math.log(Math.max(size, 1e-300)) - Math.log(s);
 
-  function fixedPoint(waves, row, most) {
+  function fixedPoint(waves, row, most, rounding = ROUNDING) {
     if (!(most > SMALLEST_BANDWIDTH)) return most;
     const start = Math.min(most, FIRST_BANDWIDTH);
     const asked = powerOfTwo(WAVES_PER_BANDWIDTH / start);
@@ -193,13 +216,13 @@ const Smooth = (() => {
     const high = Math.max(start, first);
     const guess = Math.max(Math.exp(Math.log(start) + gapOf(first, start) / TYPICAL_FALL), low);
     for (let enough = powerOfTwo(Math.max(WAVES_PER_BANDWIDTH / (0.8 * guess), 1)); ; enough *= 2) {
-      const found = searched(waves(row, enough, enough), start, first, low, high);
+      const found = searched(waves(row, enough, enough), start, first, low, high, rounding);
       if (found >= WAVES_PER_BANDWIDTH / enough) return found;
     }
   }
 
   // Secants in log s and log size(s), which is almost a straight line, within the bracket.
-  function searched(waves, start, first, from, to) {
+  function searched(waves, start, first, from, to, rounding) {
     let [low, high] = [Math.log(from), Math.log(to)];
     let before = Math.log(start);
     let gap = gapOf(first, start);
@@ -213,7 +236,7 @@ const Smooth = (() => {
       const slope = now !== before ? (fresh - gap) / (now - before) : -1;
       after = now - fresh / Math.min(slope, -1); // the size does not grow with s
       if (after < low || after > high) after = (low + high) / 2;
-      if (!(Math.abs(fresh) > ROUNDING && high - low > ROUNDING)) break;
+      if (!(Math.abs(fresh) > rounding && high - low > rounding)) break;
       [before, gap, now] = [now, fresh, after];
     }
     return Math.exp(after);
@@ -228,14 +251,39 @@ const Smooth = (() => {
     return Float64Array.from({ length: rows.length / m }, (_, row) => {
       let most = 0;
       for (let i = row * m; i < (row + 1) * m; i++) most += Math.abs(rows[i]);
-      return fixedPoint(waves, row, most / total);
+      return fixedPoint(waves, row, most / total, rows.length > m ? ROUNDING_OF_MANY : ROUNDING);
     });
   }
 
-  // The size of each row of residuals smoothed with bandwidth s.
+  // The size of each row of residuals smoothed with bandwidth s: with narrow bandwidths by the kernel itself.
   function sizes(score, rows, total, s) {
+    if (s <= WIDEST_BAND) return sizesByKernel(score, rows, total, s);
     const waves = wavesOfRows(score, rows, total);
     return Float64Array.from({ length: rows.length / score.length }, (_, row) => sizeAt(waves, row, s));
+  }
+
+  function sizesByKernel(score, rows, total, s) {
+    const m = score.length;
+    const nodes = Math.ceil(Math.max(NODES_PER_BANDWIDTH / s, 256));
+    const reach = BANDWIDTHS * s;
+    const unit = 1 / (s * Math.sqrt(2 * Math.PI) * total);
+    const kernel = (distance) => Math.exp((-distance * distance) / (2 * s * s));
+    const blocks = Array.from({ length: nodes + 1 }, (_, k) => {
+      const t = k / nodes;
+      const first = Count.search(score, t - reach);
+      const weights = new Float64Array(Count.search(score, t + reach, true) - first);
+      for (let j = 0; j < weights.length; j++) {
+        const p = score[first + j];
+        let weight = kernel(t - p);
+        if (t + p < reach) weight += kernel(t + p); // reflected at 0, and at 1
+        if (2 - t - p < reach) weight += kernel(2 - t - p);
+        weights[j] = weight * unit;
+      }
+      return { first, weights };
+    });
+    const found = new Float64Array(rows.length / m);
+    Linear.forRows(Linear.banded(blocks), rows, m, (curve, r) => { found[r] = absoluteArea(curve); });
+    return found;
   }
 
   // The smooth error of many rows, which are spread over a grid.
