@@ -1,14 +1,15 @@
-// The change in ECE between two predictions for the same rows, with the interval of Python's `ErrorContest`: each error's
-// own interval inverts a test, and the two are combined by the rule of Zou and Donner (`inference/compare.py`).
+// The change in ECE between two predictions for the same rows, with the interval of Python's `ErrorContest`: each
+// error's own interval inverts a test, and the two are combined by the rule of Zou and Donner (`inference/compare.py`).
 const Contest = (() => {
   "use strict";
 
   const DRAWS = 200;
 
-  // Before and after are {score, outcome} of the same rows; the notion is "binary" or "confidence".
+  // Before and after are {score, outcome, points} of the same rows, points undefined unless they were counted already;
+  // the notion is "binary" or "confidence".
   function change(before, after, notion, { weights, cluster, nClusters }, bins, level, seed) {
-    const [first, second] = [before, after].map(({ score, outcome }) => {
-      const curve = { score, outcome, weight: weights, row: null };
+    const [first, second] = [before, after].map(({ score, outcome, points }) => {
+      const curve = { score, outcome, points, weight: weights, row: null };
       const kind = notion === "binary" ? "binary" : "multiclass";
       const rows = { kind, n: score.length, weights, cluster, nClusters, curves: new Map([[notion, [curve]]]) };
       const question = Errors.ask("ece", rows, { bins, strategy: "uniform", notion });

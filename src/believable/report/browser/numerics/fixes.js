@@ -21,14 +21,10 @@ const Fixes = (() => {
   const ROUNDING_OF_ROW_SUMS = 1e-6;
   const MOST_CLASSES = 50; // with more, temperature scaling alone is tried
 
-  const OTHER_METHODS =
-    "This page compares temperature scaling, Platt scaling, beta calibration and isotonic calibration. In Python, " +
-    "audit() also tries more flexible maps, by the same rule, so that its recommendation may be another one.";
-
   // --- the rows ------------------------------------------------------------------------------------------------------
 
   // Rows in folds, checked, with the scores as they are as the baseline.
-  function inFolds({ scores, labels, weights, cluster }, seed) {
+  function inFolds({ scores, labels, weights, cluster, points }, seed) {
     refusePredictedClasses(scores);
     const counts = Folds.counts(labels, Folds.largest(labels) + 1);
     if (counts.filter((count) => count > 1).length < 2) {
@@ -36,7 +32,7 @@ const Fixes = (() => {
     }
     const fold = Folds.assigned(labels, cluster, N_FOLDS, seed);
     const rows = Maps.problem({ scores, labels, weights, fold });
-    return { ...{ rows, labels, weights, cluster, fold, seed }, baseline: baselineOf(scores, rows) };
+    return { ...{ rows, labels, weights, cluster, fold, seed }, baseline: { ...baselineOf(scores, rows), points } };
   }
 
   function refusePredictedClasses(scores) {
@@ -244,7 +240,7 @@ const Fixes = (() => {
 
   // The change in ECE, with its interval.
   function errorChange(before, after, { labels, weights, cluster, seed }, level) {
-    const pairs = [before, after].map((mapped) => judged(mapped, labels));
+    const pairs = [before, after].map((mapped) => ({ ...judged(mapped, labels), points: mapped.points }));
     const rows = { weights, cluster, nClusters: cluster ? Folds.largest(cluster) + 1 : null };
     return Contest.change(...pairs, before.one ? "binary" : "confidence", rows, N_BINS, level, Draws.generator(seed).seed());
   }
@@ -361,11 +357,11 @@ const Fixes = (() => {
 
   // --- in words ------------------------------------------------------------------------------------------------------
 
-  // A number with so many decimals, half of the last one rounded to even, as in Python.
+  // A number with so many decimals; exactly half of the last one is rounded to even, as in Python.
   function fixed(value, digits, signed = false) {
-    let text = value.toFixed(digits);
     const units = Math.abs(value) * 10 ** digits;
-    if (units % 1 === 0.5 && Math.floor(units) % 2 === 0) text = (Math.sign(value) * Math.floor(units) / 10 ** digits).toFixed(digits);
+    const isHalf = units % 1 === 0.5 && Number.isInteger(value * 2 ** (digits + 1));
+    const text = (isHalf ? (Math.sign(value) * 2 * Math.round(units / 2)) / 10 ** digits : value).toFixed(digits);
     return signed && value >= 0 ? `+${text}` : text;
   }
 
@@ -402,6 +398,15 @@ const Fixes = (() => {
     if (gain.low > 0) return `${what}, but the gain is not proven once the method is chosen anew without each fold.`;
     return (
       `${what} (${percent(level)} interval ${fixed(gain.low, 4, true)} to ${fixed(gain.high, 4, true)}), which may be noise.`
+    );
+  }
+
+  function otherMethods(methods) {
+    const words = methods.map((name) => Maps.METHODS[name].words);
+    const last = words.pop();
+    return (
+      `This page tries ${words.length ? `${words.join(", ")} and ${last}` : last}. In Python, audit() tries other maps, ` +
+      "such as a logit spline, by the same rule, so its recommendation may differ."
     );
   }
 
@@ -483,14 +488,16 @@ const Fixes = (() => {
 
   // --- all of it -----------------------------------------------------------------------------------------------------
 
-  // Compare the methods on up to 20,000 rows and judge the chosen one on all. Rows of weight 0 must be left out already.
+  // Compare the methods on up to 20,000 rows and judge the chosen one on all. Rows of weight 0 must be left out
+  // already; `input.points` are the points of the scores of one event, if they were counted already. What is returned:
+  // {methods, fix, after (the recalibrated scores in the shape of the scores), no_fix, caveats, approximations}.
   function tried(input, options = {}, onProgress = () => {}) {
     const { level = 0.95, seed = 0, fix = true } = options;
     const none = (no_fix) => ({ methods: [], fix: null, after: null, no_fix, caveats: [], approximations: [] });
     if (!fix) return none("it was not requested");
     const { scores, weights = null, clusters = null, classes = null } = input;
     const labels = input.labels;
-    const all = { scores, labels, weights, cluster: clusters };
+    const all = { scores, labels, weights, cluster: clusters, points: input.points };
     try {
       return remedy(all, { level, seed, names: classes }, onProgress);
     } catch (error) {
@@ -563,7 +570,7 @@ const Fixes = (() => {
       after,
       no_fix: "",
       caveats: selection.caveats,
-      approximations: [OTHER_METHODS],
+      approximations: [otherMethods(selection.methods)],
     };
   }
 
@@ -578,7 +585,7 @@ const Fixes = (() => {
     ];
   }
 
-  return { tried };
+  return { tried, fixed };
 })();
 
 if (typeof module !== "undefined") module.exports = Fixes;

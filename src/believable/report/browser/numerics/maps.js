@@ -1,5 +1,5 @@
-// Calibration maps: temperature, Platt, beta and isotonic, fitted and applied as Python does (`believable.recalibrate`),
-// and saved in the same JSON, which `load_recalibrator` reads.
+// Calibration maps: temperature, Platt, beta and isotonic, fitted and applied as Python does
+// (`believable.recalibrate`), and saved in the same JSON, which `load_recalibrator` reads.
 //
 // A problem is {one, labels, w, fold, n, nClasses, events, matrix}: rows to fit to, of one event or of several classes.
 // An event is a column of scores with outcomes 0 and 1; of several classes, each is one against the rest.

@@ -247,8 +247,8 @@ const Optimise = (() => {
 
   // The temperature of least log loss, and which limit it is: "" for none, "equal" if all logits of every row are
   // equal, "right" if every label has the largest logit, "useless" if the log loss falls as the temperature rises.
-  // `rows` is {gaps, width, behind, w, fold, without}: how far the logits are below the largest of their row, `width` of
-  // them per row (of an event the smaller one alone); how far the label's is; weights or null.
+  // `rows` is {gaps, width, behind, w, fold, without}: how far the logits are below the largest of their row, `width`
+  // of them per row (of an event the smaller one alone); how far the label's is; weights or null.
   function temperature(rows, { start = null } = {}) {
     const { gaps, behind, fold, without, width } = rows;
     let spread = 0;
