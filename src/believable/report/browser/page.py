@@ -44,7 +44,7 @@ NUMERICS = (
     ),
     *("rows.js", "count.js", "cells.js", "pack.js", "errors.js", "logistic.js", "smooth.js", "curves.js", "roc.js"),
     *("units.js", "shapes.js", "inversion.js", "floor.js", "resampling.js", "evidence.js", "rules.js", "measure.js"),
-    *("judge.js", "words.js", "calibration.js"),
+    *("judge.js", "words.js", "slices.js", "parts.js", "advice.js", "calibration.js"),
 )
 SHOWN = ("view.js", "app.js")
 OF_THE_REPORT = ("draw.js", "tables.js", "controls.js")
