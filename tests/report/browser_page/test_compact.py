@@ -21,7 +21,7 @@ SCRIPTS = sorted(REPORT.rglob("*.js"))
         ("a = b // why\n+ c", "a=b\n+c"),
         ("return /[/*]/.test(a) / 2 /* half */ / b", "return/[/*]/.test(a)/2/b"),
         ("a - -b + ++c", "a- -b+ ++c"),
-        ('const said = "a  //  b" + `c  ${ d("}") }  // e`', 'const said="a  //  b"+`c  ${ d("}") }  // e`'),
+        ('const said = "a  //  b" + `c  ${ d("}") }  // e`', 'let said="a  //  b"+`c  ${ d("}") }  // e`'),
         ("let a = 1\nlet b = 2\n[a, b] = [b, a]", "let a=1\nlet b=2\n[a,b]=[b,a]"),
         ("if (a) {\n  b();\n}\nc()", "if(a){b();}\nc()"),
         ("a\n  .map((b) => b)\n  .join()", "a.map((b)=>b).join()"),

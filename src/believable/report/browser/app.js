@@ -289,7 +289,7 @@ const App = (() => {
   function finish(result, choice) {
     const today = new Date();
     const date = [today.getFullYear(), today.getMonth() + 1, today.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
-    result = { ...result, made_on: date, command: command(result, choice) };
+    result = { ...result, package: View.PACKAGE, made_on: date, command: command(result, choice) };
     shown = result;
     for (const id of ["columns", "source"]) at(id).hidden = true;
     for (const id of ["tools", "again", "save-audit"]) at(id).hidden = false;

@@ -27,6 +27,7 @@ from believable.report.html.words import asset, template, text
 from believable.report.wording import SHORT_METRIC_NAMES, short_name
 
 FOLDER = "believable.report.browser"
+FOR_NODE = re.compile(r'^ *"use strict";\n|^if \(typeof module !== "undefined"\).*\n', re.MULTILINE)
 LEVEL = "95 %"  # of all intervals on this page
 # In order, because each may use those before it. What the worker computes with comes first, then what is shown.
 READING = ("delimited.js", "columns.js", "read.js")
@@ -70,12 +71,13 @@ def audit_page() -> str:
     >>> page[:15], len(page) < 400_000
     ('<!doctype html>', True)
     """
+    style, _, _ = asset("page.css").partition("/* Several models")  # which this page never shows
     scripts = (*READING, *(f"numerics/{name}" for name in NUMERICS), "worker.js")
     core = _joined([asset("statistic.js"), *map(_script, scripts)])
     page = _joined([*(asset(name) for name in OF_THE_REPORT), *(_script(name) for name in SHOWN)])
     return Template(_script("app.html")).substitute(
         package=text(__version__),
-        css=compact_style(asset("page.css") + _script("app.css")),
+        css=compact_style(style + _script("app.css")),
         core=core,
         core_hash=_hash(core),
         page=page,
@@ -94,7 +96,9 @@ def _script(name: str) -> str:
 
 
 def _joined(scripts: Iterable[str]) -> str:
-    return compact("\n".join(scripts))
+    """Return scripts as one, in which they share what makes them strict, and no longer offer themselves to node."""
+    bare = (FOR_NODE.sub("", script) for script in scripts)
+    return "'use strict';" + compact("\n".join(bare))
 
 
 def _hash(script: str) -> str:
@@ -110,8 +114,10 @@ def _facts() -> str:
                 "inside": metric.best is not None and metric.low < metric.best < metric.high,
             }
             for metric in METRICS.values()
+            if metric.alias in SHORT_METRIC_NAMES
         },
         "recalibrators": {alias: in_words(kind) for alias, kind in ALIASES.items()},
+        "package": __version__,
         "keys_of_selection": KEYS_OF_SELECTION,
         "clusters_not_allowed_for": CLUSTERS_NOT_ALLOWED_FOR,
     }

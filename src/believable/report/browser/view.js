@@ -500,5 +500,5 @@ const View = (() => {
     return page;
   }
 
-  return { show };
+  return { show, PACKAGE: FACTS.package };
 })();
