@@ -103,12 +103,45 @@ const Linear = (() => {
     const tau = new Float64Array(n);
     tridiagonal(a, n, d, e, tau);
     const z = new Float64Array(n * n);
-    for (let i = 0; i < n; i++) z[i * n + i] = 1;
-    const parts = n > 25 ? torn(d, e, n) : null;
-    implicit(d, e, z, n);
-    if (parts) chooseSigns(parts, d, z, n);
+    for (const [start, end] of blocksOf(d, e, n)) block(d, e, z, n, start, end);
+    ascending(d, z, n);
     reflect(a, tau, z, n);
     return { values: d, vectors: z };
+  }
+
+  // Where a tridiagonal matrix falls apart, because the numbers beside its diagonal vanish (dstedc).
+  function blocksOf(d, e, n) {
+    const blocks = [];
+    for (let start = 0, k = 0; k < n; k++) {
+      if (k < n - 1 && Math.abs(e[k]) > EPS * Math.sqrt(Math.abs(d[k])) * Math.sqrt(Math.abs(d[k + 1]))) continue;
+      blocks.push([start, k + 1]);
+      start = k + 1;
+    }
+    return blocks;
+  }
+
+  function block(d, e, z, n, start, end) {
+    const m = end - start;
+    const own = d.slice(start, end);
+    const beside = e.slice(start, end - 1);
+    const vectors = new Float64Array(m * m);
+    for (let i = 0; i < m; i++) vectors[i * m + i] = 1;
+    const norm = Math.max(...own.map(Math.abs), ...beside.map(Math.abs)) || 1;
+    const parts = m > 25 ? torn(own.map((one) => one / norm), beside.map((one) => one / norm), m) : null;
+    implicit(own, beside, vectors, m);
+    if (parts) chooseSigns(parts, own.map((one) => one / norm), vectors, m);
+    d.set(own, start);
+    for (let i = 0; i < m; i++) for (let j = 0; j < m; j++) z[(start + i) * n + start + j] = vectors[i * m + j];
+  }
+
+  function ascending(d, z, n) {
+    for (let i = 0; i < n - 1; i++) {
+      let k = i;
+      for (let j = i + 1; j < n; j++) if (d[j] < d[k]) k = j;
+      if (k === i) continue;
+      [d[i], d[k]] = [d[k], d[i]];
+      for (let r = 0; r < n; r++) [z[r * n + i], z[r * n + k]] = [z[r * n + k], z[r * n + i]];
+    }
   }
 
   // Householder reflections (dsytd2, lower triangle).
@@ -231,13 +264,7 @@ const Linear = (() => {
       if (end > l) fromAbove(d, e, z, n, l, end, small);
       else fromBelow(d, e, z, n, l, end, small);
     }
-    for (let i = 0; i < n - 1; i++) {
-      let k = i;
-      for (let j = i + 1; j < n; j++) if (d[j] < d[k]) k = j;
-      if (k === i) continue;
-      [d[i], d[k]] = [d[k], d[i]];
-      for (let r = 0; r < n; r++) [z[r * n + i], z[r * n + k]] = [z[r * n + k], z[r * n + i]];
-    }
+    ascending(d, z, n);
   }
 
   function fromAbove(d, e, z, n, start, end, small) {
