@@ -192,13 +192,13 @@ const App = (() => {
   function fill(guess) {
     const { columns, families } = found;
     const names = columns.map(({ name }) => [name, name]);
-    const { prob, label, weight, cluster, by, classes } = guess;
+    const { prob, prefix, label, weight, cluster, by, classes } = guess;
     const scores = [
       ...families.map(({ prefix, n }) => [`*${prefix}`, `${prefix}* (${n} columns, one per class)`]),
       ...names.map(([name]) => [`=${name}`, name]),
     ];
-    const prefix = classes ? families.find((one) => prob[0].startsWith(one.prefix)) : null;
-    options(at("prob"), scores, prefix ? `*${prefix.prefix}` : prob ? `=${prob[0]}` : null, "choose …");
+    const family = prefix ? { prefix } : classes ? families.find((one) => prob[0].startsWith(one.prefix)) : null;
+    options(at("prob"), scores, family ? `*${family.prefix}` : prob ? `=${prob[0]}` : null, "choose …");
     options(at("label"), names, label, "choose …");
     options(at("weight"), names, weight, "none");
     options(at("cluster"), names, cluster, "none");

@@ -88,7 +88,7 @@ const Columns = (() => {
     return { prob: [prob], label, weight, cluster, by, classes: null };
   }
 
-  // What can be guessed, where not everything can: {prob, label}, each null if it is unknown.
+  // What can be guessed, where not everything can: {prob or prefix, label}, none if it is unknown.
   function partly(names) {
     const attempt = (act) => {
       try {
@@ -100,7 +100,8 @@ const Columns = (() => {
     };
     const label = attempt(() => guess(names, LABEL_NAMES, "labels", CONTROLS.label));
     const scores = attempt(() => guessScores(names.filter((name) => name !== label), false));
-    return { prob: scores && scores.prob ? [scores.prob] : null, label, weight: null, cluster: null, by: [], classes: null };
+    const { prob, prefix } = scores || {};
+    return { prob: prob ? [prob] : null, prefix, label, weight: null, cluster: null, by: [], classes: null };
   }
 
   function refuseUnknown(names, logits) {
