@@ -36,6 +36,7 @@ class UsageError(Exception):
 
 def main() -> int:
     """Run a step of the action, and return its exit code."""
+    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
     try:
         return {"install": install, "audit": audit}[sys.argv[1]]()
     except UsageError as error:
@@ -84,6 +85,8 @@ def audit() -> int:
     command = [str(program("believable")), "audit", *options(), *gates(), *written, "--", *files()]
     junit = junit_path()
     code = run_shown(command)
+    if not code and not numbers.exists():
+        raise UsageError("options ask for something else than an audit, such as --help: the log shows what")
     cases = list(results_in(results, code))
     if junit is not None and results.exists():
         shutil.copyfile(results, junit)
@@ -126,7 +129,7 @@ def gates() -> list[str]:
     found = []
     for name in ("FAIL_ON", "FAIL_ABOVE", "FAIL_BELOW"):
         option = f"--{name.lower().replace('_', '-')}"
-        for value in given(name).split():
+        for value in given(name).replace(",", " ").split():
             found += [option, value]
     return found
 
@@ -154,8 +157,9 @@ def run_shown(command: list[str]) -> int:
     """
     token = secrets.token_hex(16)
     print(f"::stop-commands::{token}", flush=True)
-    try:
-        return subprocess.run(command, stderr=subprocess.STDOUT, check=False).returncode  # both are read for commands
+    in_utf8 = os.environ | {"PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8"}  # which GitHub reads; Windows has others
+    try:  # both streams are read for commands
+        return subprocess.run(command, stderr=subprocess.STDOUT, env=in_utf8, check=False).returncode
     finally:
         print(f"\n::{token}::", flush=True)
 

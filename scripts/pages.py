@@ -45,6 +45,7 @@ _BLOCK = re.compile(
 )
 _NUMBER = re.compile(r"(?<![\w.])[-−+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 _WIDEST = 1200  # pixels of a kept picture
+WARN_THEMSELVES = r"(mlflow|sqlalchemy|alembic)(\.|$)"  # about what these libraries use of one another
 
 
 class PageError(Exception):
@@ -115,6 +116,8 @@ def _python(block: Block, page: Path, names: dict[str, Any]) -> str:
     code = "\n" * (block.line - 1) + block.code  # so that a traceback has the line of the page
     with contextlib.redirect_stdout(out), warnings.catch_warnings():
         warnings.simplefilter("error")  # a page that makes a warning shows it, or does not make it
+        warnings.filterwarnings("ignore", "Unclosed <MemoryObject", ResourceWarning)  # Inspect AI leaves streams open
+        warnings.filterwarnings("ignore", module=WARN_THEMSELVES)
         exec(compile(code, page.name, "exec"), names)
     return out.getvalue()
 

@@ -3,9 +3,9 @@
     python scripts/try_distribution.py dist tests/stats tests/metrics
 
 `make dist` builds both and then calls this. It checks that nothing is missing from either file. The wheel is installed
-with every extra that needs no other framework; its commands run in an empty folder, and the tests named after the
-folder run from the unpacked source distribution. The source distribution is then installed without a C compiler and
-without extras, where the kernels must be those in NumPy.
+without extras, where it must bring NumPy and SciPy and nothing else, and then with `all`; its commands run in an empty
+folder, and the tests named after the folder run from the unpacked source distribution. The source distribution is
+installed without a C compiler and without extras, where the kernels must be those in NumPy.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOR_TESTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]["hosts"]
 NOT_IN_SDIST = {".gitignore"}
 ADDED_TO_SDIST = {"PKG-INFO", "setup.cfg"}
+PLAIN_PACKAGES = {"believable", "numpy", "scipy"}
 SOURCES_OF_KERNELS = "_kernels/compiled/c/"
 
 PLAIN = """
@@ -112,6 +113,14 @@ class Environment:
             sys.exit(f"{done.stdout}\n`{' '.join(words)}` ended with exit code {done.returncode}")
         return done.stdout
 
+    def installed(self) -> set[str]:
+        """Return the names of the installed packages, but for pip itself."""
+        listed = self.run("python", "-m", "pip", "list", "--disable-pip-version-check", "--format", "freeze")
+        return {line.partition("==")[0].partition(" @")[0].lower() for line in listed.split("\n") if line} - {
+            "pip",
+            "setuptools",
+        }
+
     def install(self, *what: str, **variables: str) -> None:
         """Install packages with pip."""
         self.run("python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what, **variables)
@@ -120,6 +129,19 @@ class Environment:
         """Compute a verdict and a report with the installed package and the kernels named."""
         self.run("python", "-c", PLAIN.format(where=str(self.programs.parent), kernels=kernels))
         self.run("python", "-m", "pip", "check")
+
+
+def try_plain(what: Path, kernels: str, place: Path, **variables: str) -> None:
+    """Try an installation without extras: it computes with NumPy and SciPy, and says what its command would need."""
+    here = Environment(place)
+    here.install(str(what), **variables)
+    here.try_in_python(kernels)
+    if here.installed() != PLAIN_PACKAGES:
+        sys.exit(f"{what.name} without extras brings {here.installed()}, not {PLAIN_PACKAGES}")
+    done = subprocess.run([here.programs / "believable"], env=here.variables, capture_output=True, text=True)
+    said = 'Error: the command line needs click: pip install "believable[cli]"\n'
+    if (done.returncode, done.stderr) != (2, said):
+        sys.exit(f"the command without its packages ended with {done.returncode} and said {done.stderr}")
 
 
 def try_wheel(wheel: Path, sdist: Path, tests: list[str], place: Path) -> None:
@@ -148,13 +170,6 @@ def try_wheel(wheel: Path, sdist: Path, tests: list[str], place: Path) -> None:
     print(here.run("python", "-m", "pytest", *options, *tests, folder=unpacked).splitlines()[-1])
 
 
-def try_sdist(sdist: Path, place: Path) -> None:
-    """Install the source distribution where the C compiler does not work: it has to compute all the same."""
-    here = Environment(place)
-    here.install(str(sdist), CC="false", CXX="false")
-    here.try_in_python("numpy")
-
-
 if __name__ == "__main__":
     folder, *tests = sys.argv[1:]
     (wheel,) = Path(folder).resolve().glob("believable-*.whl")
@@ -162,5 +177,6 @@ if __name__ == "__main__":
     check_names(wheel, sdist)
     with tempfile.TemporaryDirectory() as place:
         try_wheel(wheel, sdist, tests, Path(place, "wheel"))
-        try_sdist(sdist, Path(place, "sdist"))
+        try_plain(wheel, "compiled", Path(place, "plain"))
+        try_plain(sdist, "numpy", Path(place, "sdist"), CC="false", CXX="false")  # without a C compiler that works
     print(f"{wheel.name} and {sdist.name} install and work")

@@ -17,7 +17,7 @@ import numpy as np
 
 # These return the default integer, except where they are given a dtype or numbers of another type.
 POSITIONS = set(
-    "append arange argmax argmin argpartition argsort argwhere array asarray bincount concatenate count_nonzero "
+    "append arange argmax argmin argpartition argsort argwhere array asarray bincount concatenate count_nonzero diff "
     "digitize flatnonzero full indices lexsort nonzero permutation searchsorted unique unique_counts unique_inverse where".split()
 )
 # These add or multiply small integers in the default integer.
@@ -26,6 +26,7 @@ TAKES_POSITIONS = {"reduceat", "repeat", "put", "choose"}  # and refuses integer
 NARROWER = {"i": np.dtype(np.int32), "u": np.dtype(np.uint32)}
 LIKE_INPUT = {
     "append",
+    "diff",
     "array",
     "asarray",
     "concatenate",

@@ -67,6 +67,7 @@ class Runner:
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
             "HOME": str(self.folder),
             "LANG": "C.UTF-8",
+            "PYTHONIOENCODING": "cp1252",  # that of Windows, where GitHub reads UTF-8 too
             "GITHUB_ACTION_PATH": str(ROOT),
             "GITHUB_STEP_SUMMARY": str(self.summary),
             "GITHUB_OUTPUT": str(self.output),
@@ -75,7 +76,9 @@ class Runner:
         command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
         self.summary.write_text("")
         self.output.write_text("")
-        return subprocess.run(command, cwd=self.workspace, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=self.workspace, env=environment, capture_output=True, encoding="utf-8", check=False
+        )
 
     @property
     def outputs(self) -> dict[str, str]:
@@ -189,6 +192,8 @@ def test_a_failing_audit(runner):
         ({"options": "--prob 'p"}, "options cannot be read: No closing quotation"),
         ({"options": "--json x.json"}, "options has --json, which the action sets itself: use the output json"),
         ({"options": "--no-such-option"}, "believable audit ended with exit code 2; the log says why"),
+        ({"options": "--help"}, "options ask for something else than an audit"),
+        ({"file": "\u017c.csv", "fail_on": "care,recalibrate"}, "there is no file \u017c.csv"),
         ({"junit": "scores.csv"}, "junit must be a new file in a folder that exists, got 'scores.csv'"),
         ({"fail_above": "auc=0.5"}, "use --fail-below auc=0.5"),
     ],

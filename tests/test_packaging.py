@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from scripts import check_release, pypi_readme, try_distribution
+from scripts import check_release, lowest_versions, pypi_readme, try_distribution
 
 from tests.needs import need
 
@@ -137,15 +137,19 @@ def test_workflows_have_few_permissions(path):
 
 
 def test_the_recipe_needs_what_pyproject_needs():
-    """The recipe for conda-forge has the dependencies of pyproject.toml, and those of the extras as constraints."""
+    """Of the two packages for conda-forge, one is the plain installation, and the other has `all`."""
+    base, whole = need("yaml").safe_load(text("recipe/recipe.yaml"))["outputs"]
     project = PROJECT["project"]
+    extras = project["optional-dependencies"]
     needed = {_conda(line) for line in project["dependencies"]}
-    extras = chain.from_iterable(project["optional-dependencies"].values())
-    optional = {_conda(line) for line in extras if not line.startswith("believable[")} - needed
-    assert _listed("run") == {"python"} | needed
-    assert _listed("run_constraints") == optional
-    build = {_conda(line) for line in PROJECT["build-system"]["requires"]}
-    assert build <= _listed("host")
+    optional = {_conda(line) for line in chain.from_iterable(extras.values()) if not line.startswith("believable[")}
+    of_all = {_conda(line) for line in lowest_versions.spelt_out(["believable[all]"], extras)}
+    wanted = base["requirements"]
+    assert set(wanted["run"]) == {"python"} | needed
+    assert set(wanted["run_constraints"]) == optional - needed
+    assert {_conda(line) for line in PROJECT["build-system"]["requires"]} <= set(wanted["host"])
+    assert set(whole["requirements"]["run"]) == {"believable-base ==${{ version }}"} | of_all
+    assert (base["package"]["name"], whole["package"]["name"]) == ("believable-base", "believable")
 
 
 def _conda(requirement: str) -> str:
@@ -153,10 +157,14 @@ def _conda(requirement: str) -> str:
     return f"{CONDA.get(name, name)} >={floor}"
 
 
-def _listed(part: str) -> set[str]:
-    """The lines of one part of the requirements in the recipe."""
-    block = re.search(rf"^  {part}:\n((?:    - .+\n)+)", text("recipe/recipe.yaml"), re.MULTILINE)[1]
-    return {line.removeprefix("    - ") for line in block.splitlines()}
+def test_the_lowest_versions_are_all_of_them():
+    """An extra that names other extras brings what they name, once; two floors of one package are an error."""
+    extras = {"one": ["a>=1"], "two": ["b[x]>=2.1", "believable[one]"], "all": ["believable[one,two]"]}
+    assert lowest_versions.lowest(["c>=3", "believable[all]"], extras) == ["c==3", "a==1", "b[x]==2.1"]
+    with pytest.raises(SystemExit, match="two lowest versions: a==2 and a==1"):
+        lowest_versions.lowest(["a>=2", "believable[one]"], extras)
+    with pytest.raises(SystemExit, match="names no lowest version"):
+        lowest_versions.lowest(["a"], extras)
 
 
 def test_the_readme_on_pypi_has_no_relative_link():

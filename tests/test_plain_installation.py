@@ -231,3 +231,41 @@ def test_numbers_do_not_depend_on_scikit_learn(tmp_path):
     without, with_it = (json.loads(printed(ROWS + AUDITS, refused, tmp_path)) for refused in (("sklearn",), ()))
     assert (without.pop(), with_it.pop()) == (False, True)
     assert without == with_it
+
+
+def test_the_oldest_versions_are_those_of_the_extras():
+    """Sentences about packages that are too old name the versions of pyproject.toml."""
+    from believable._optional import DISTRIBUTIONS, PACKAGES
+
+    extras = PROJECT["optional-dependencies"]
+    for name, package in PACKAGES.items():
+        assert f"{DISTRIBUTIONS.get(name, name)}>={package.oldest}" in extras[package.extra]
+
+
+OLD = """
+import importlib.metadata as metadata
+genuine = metadata.version
+metadata.version = lambda name: {"scikit-learn": "1.5.2", "matplotlib": "3.7.0rc1"}.get(name) or genuine(name)
+"""
+
+
+def test_packages_that_are_too_old():
+    """They are left alone, as if they were absent, and the sentence says what to upgrade."""
+    said = printed(
+        f"""{OLD}{ROWS}
+import sys
+from believable.errors import MissingDependencyError
+assert believable.audit(p, y).fix is not None and "sklearn" not in sys.modules
+for call in (lambda: believable.plot_reliability_diagram(p, y), lambda: believable.recalibrate.Recalibrated(None)):
+    try:
+        call()
+    except MissingDependencyError as error:
+        print(error)
+""",
+        (),
+    )
+    assert said.splitlines() == [
+        'plots need Matplotlib 3.8 or newer, and 3.7.0rc1 is installed: pip install --upgrade "believable[plots]"',
+        "Recalibrated needs scikit-learn 1.6 or newer, and 1.5.2 is installed: pip install --upgrade "
+        '"believable[sklearn]"',
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -152,6 +153,24 @@ def test_a_limit_does_not_replace_the_verdict(too_high):
     assert "FAILED: auc at least 0.99: the lower end of the 95 % interval" in said
 
 
+def test_a_number_is_seen_to_be_beyond_its_limit(too_high, audit):
+    """Numbers that four decimals cannot tell from the limit have more of them, and the limit is as it was given."""
+    high = audit["ece"].high
+    limit = np.floor(high * 1e4) / 1e4  # the interval ends just above
+    text = failure(*too_high, allow="no, recalibrate first", ece=limit)
+    found, beyond = re.search(r"95 % interval is ([\d.]+), above ([\d.]+);", text).groups()
+    assert float(found) > float(beyond) == limit
+    text = failure(*too_high, ece=high + 1e-12)
+    found, beyond = re.search(r"95 % interval is ([\d.]+), not above ([\d.]+);", text).groups()
+    assert float(found) <= float(beyond) == pytest.approx(high + 1e-12, rel=1e-14)
+
+
+def test_the_cube_root_of_the_rows(calibrated):
+    """The rows are known here, so that their number may decide on the bins, as in an audit."""
+    assert_calibrated(*calibrated, n_bins="cube_root", ece=0.1)
+    assert "13 uniform bins" in failure(*calibrated, n_bins="cube_root", ece=0.001)
+
+
 def test_metrics_with_two_limits(too_high, audit):
     """Neither a small nor a large slope is good."""
     slope, allow = audit["slope"], "no, recalibrate first"
@@ -210,6 +229,7 @@ def test_it_is_deterministic(too_high):
         ({"neg_log_loss": 0.1}, "use 'log_loss', for which lower is better here"),
         ({"ece": "small"}, "ece='small': the limit must be a number, got 'small'"),
         ({"ece": True}, "ece=True: the limit must be a number, got True"),
+        ({"ece": np.True_}, "the limit must be a number, got"),
         ({"ece": float("nan")}, "the limit must be a number"),
         ({"ece": 5}, "ece=5: ece lies in [0, 1], so 5 cannot be its limit; for 5 %, write 0.05"),
         ({"slope": 1}, "slope=1: slope is best at 1, so give the lowest and the highest value that pass"),

@@ -1,4 +1,4 @@
-"""Every metric on many rows, as JSON: a program, which `tests/test_integer_width.py` runs in two ways.
+"""Every metric and a few maps on many rows, as JSON: a program, which `tests/test_integer_width.py` runs in two ways.
 
 With the argument `narrow`, NumPy's default integer has 32 bits. It runs as it is on 32-bit processors, too.
 """
@@ -19,6 +19,7 @@ if "narrow" in sys.argv:
 import believable
 from believable import METRICS, Predictions, interval
 from believable.errors import UndefinedError
+from believable.recalibrate.facts import as_method
 
 N_ROWS = 120_000  # a quarter of its square, the pairs of a positive and a negative, is more than 2**31
 N_CLASS_ROWS = 3_000
@@ -38,7 +39,7 @@ def rows(kind, label, score):
 
 
 def values(label="int64", score="float64"):
-    """Return the value of every metric on rows of these types, by alias and kind."""
+    """Return the value of every metric on rows of these types, by alias and kind, and of some maps and intervals."""
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -60,6 +61,9 @@ def values(label="int64", score="float64"):
             scores, labels = rows("binary", label, score)
             between = interval(alias, scores, labels, n_resamples=100, random_state=0)
             found |= {f"{alias} low": between.low, f"{alias} high": between.high}
+        for method in ("histogram", "isotonic", "venn_abers"):
+            fitted = as_method(method).fit(*rows("binary", label, score))
+            found[f"{method} map"] = float(fitted.transform(np.linspace(0, 1, 1001)) @ np.arange(1001.0))
     return found
 
 

@@ -10,4 +10,4 @@ Measure, see, judge and fix the calibration of classifiers. Scores first, outcom
 # The public names are listed in __init__.pyi, with where they come from, and loaded when they are first used.
 from believable._lazy import attach as _attach
 
-__getattr__, __dir__, __all__ = _attach(globals())
+__getattr__, __dir__ = _attach(globals())

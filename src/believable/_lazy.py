@@ -17,22 +17,33 @@ from typing import Any
 FOLDER = Path(__file__).parent
 
 
-def attach(namespace: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` of the package; what was loaded is kept in its `namespace`."""
-    places = dict(_imports(FOLDER / "__init__.pyi"))
-    everything_in = places.pop("*")
-    places |= dict.fromkeys(import_module(everything_in).PUBLIC_NAMES, everything_in)
-    public = sorted(name for name, place in places.items() if place != "believable")
+def attach(namespace: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__`, which knows `__all__` too, and `__dir__` of the package.
+
+    What was loaded is kept in its `namespace`. The table of metrics, and with it NumPy, is imported only for names that
+    the list does not hold.
+    """
+    listed = dict(_imports(FOLDER / "__init__.pyi"))
+    everything_in = listed.pop("*")
+
+    @cache
+    def places() -> dict[str, str]:
+        return listed | dict.fromkeys(import_module(everything_in).PUBLIC_NAMES, everything_in)
 
     def load(name: str) -> Any:
-        if name not in places:
-            advice = "" if _is_module(name) else _advice(name, public)
-            raise AttributeError(f"module 'believable' has no attribute {name!r}{advice}")
-        place = places[name]
+        if name not in listed and _is_module(name):  # the import system asks for it before it imports it
+            raise AttributeError(f"module 'believable' has no attribute {name!r}")
+        known = listed if name in listed else places()
+        public = sorted(name for name, place in known.items() if place != "believable")
+        if name == "__all__":
+            return public
+        if name not in known:
+            raise AttributeError(f"module 'believable' has no attribute {name!r}{_advice(name, public)}")
+        place = known[name]
         value = import_module(f"believable.{name}") if place == "believable" else getattr(import_module(place), name)
         return namespace.setdefault(name, value)
 
-    return load, lambda: sorted(places), public
+    return load, lambda: sorted(places())
 
 
 def _is_module(name: str) -> bool:

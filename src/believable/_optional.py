@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -11,26 +13,30 @@ from believable.errors import MissingDependencyError
 
 
 class Package(NamedTuple):
-    """What a package is called in a sentence, and the extra of believable that installs it."""
+    """What a package is called in a sentence, the extra of believable that installs it, and its oldest version."""
 
     name: str
     extra: str
+    oldest: str  # as in pyproject.toml; a plain installation may find an older one, which something else needs
 
 
 PACKAGES = {
-    "matplotlib": Package("Matplotlib", "plots"),
-    "sklearn": Package("scikit-learn", "sklearn"),
-    "polars": Package("Polars", "files"),
-    "narwhals": Package("Narwhals", "files"),
-    "click": Package("click", "cli"),
-    "rich": Package("rich", "cli"),
-    "torch": Package("PyTorch", "torch"),
+    "matplotlib": Package("Matplotlib", "plots", "3.8"),
+    "sklearn": Package("scikit-learn", "sklearn", "1.6"),
+    "polars": Package("Polars", "files", "1.25"),
+    "narwhals": Package("Narwhals", "files", "2.14"),
+    "click": Package("click", "cli", "8.1"),
+    "rich": Package("rich", "cli", "13.0"),
+    "torch": Package("PyTorch", "torch", "2.4"),
 }
+DISTRIBUTIONS = {"sklearn": "scikit-learn"}  # where pip has another name than `import`
 _unused: set[str] = set()
 
 
 def load(module: str, what: str) -> Any:
     """Import a module, or raise one sentence: `what` (such as "plots need"), the package, and how to install it."""
+    if is_too_old(_package_of(module)):
+        raise missing(what, module)
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -40,7 +46,7 @@ def load(module: str, what: str) -> Any:
 
 
 def missing(what: str, module: str) -> MissingDependencyError:
-    """Return the error for a module that is not installed: see `load`.
+    """Return the error for a module that is not installed, or too old: see `load`.
 
     >>> print(missing("plots need", "matplotlib.figure"))
     plots need Matplotlib: pip install "believable[plots]"
@@ -50,15 +56,37 @@ def missing(what: str, module: str) -> MissingDependencyError:
     package = _package_of(module)
     if package not in PACKAGES:
         return MissingDependencyError(f"{what} {package}: pip install {package}")
-    name, extra = PACKAGES[package]
-    return MissingDependencyError(f'{what} {name}: pip install "believable[{extra}]"')
+    name, extra, oldest = PACKAGES[package]
+    upgrade = ""
+    if is_too_old(package):
+        name, upgrade = f"{name} {oldest} or newer, and {_version(package)} is installed", "--upgrade "
+    return MissingDependencyError(f'{what} {name}: pip install {upgrade}"believable[{extra}]"')
+
+
+@cache
+def is_too_old(package: str) -> bool:
+    """Return whether a package is installed, but in a version that is older than believable can use."""
+    if package not in PACKAGES or not _version(package):
+        return False
+    return _numbers(_version(package)) < _numbers(PACKAGES[package].oldest)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(DISTRIBUTIONS.get(package, package))
+    except PackageNotFoundError:
+        return ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.match(r"[\d.]*\d|", version)[0].split(".") if number)  # type: ignore[index]
 
 
 @cache
 def is_installed(package: str) -> bool:
-    """Return whether a package is there, without importing it."""
+    """Return whether a package is there, in a version that is new enough, without importing it."""
     try:
-        return find_spec(package) is not None
+        return find_spec(package) is not None and not is_too_old(package)
     except ImportError:  # a finder that refuses it
         return False
 

@@ -71,7 +71,7 @@ class Limit(NamedTuple):
     above: bool
 
     def __str__(self) -> str:
-        return f"{self.metric}{'_' if self.end else ''}{self.end}={self.limit:g}"
+        return f"{self.metric}{'_' if self.end else ''}{self.end}={self.limit:.15g}"
 
 
 class OneOf(tuple[Any, ...]):

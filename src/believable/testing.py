@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from believable import _check
-from believable._types import Notion, Strategy
+from believable._types import Bins, Notion, Strategy
 from believable.errors import InputError
 from believable.stats.source import TEN, UNIFORM
 
@@ -28,7 +28,7 @@ RECALIBRATE = 'To recalibrate the scores: believable.calibrate(scores, labels, m
 def assert_calibrated(
     predictions: Any,
     actuals: Any = None,
-    n_bins: int = TEN,
+    n_bins: Bins = TEN,
     strategy: Strategy = UNIFORM,
     *,
     allow: str | Iterable[str] = (),
@@ -90,8 +90,9 @@ def assert_calibrated(
 
     allowed, gates = _allowed(allow), _gates_of(limits)
     _refuse_no_test(allowed, gates)
-    n_bins = _check.positive_integer(n_bins, "n_bins")
+    _check.refuse_array(n_bins, "n_bins")
     source = _source_of(predictions, actuals, sample_weight, clusters=clusters, by=by, pairs=pairs)
+    n_bins = _check.positive_integer(source.number_of_bins(n_bins), "n_bins")
     for gate in gates:
         gate.refuse_kind(source.kind)
     _, settings = settings_of(source, n_bins, strategy, notion, level, random_state)

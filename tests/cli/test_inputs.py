@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import polars
 import pytest
@@ -72,3 +73,30 @@ def test_answers_have_subgroups(run, quick, tmp_path):
     result = run("audit", path, "--no-fix", "--full", "--by", "topic")
     assert result.exit_code == 0, result.output
     assert "topic = art" in result.output
+
+
+def test_names_of_columns_with_line_breaks(run, tmp_path):
+    """A line break in a name needs no quotes, and an open quotation mark ends with its own option."""
+    path = tmp_path / "rows.csv"
+    polars.DataFrame(
+        {"p": [0.2, 0.8] * 30, "y": [0, 1] * 30, "site\n1": ["a", "b"] * 30, 'x"': ["c", "d"] * 30}
+    ).write_csv(path)
+    for named in ("site\n1", 'x","site\n1'):
+        result = run("audit", path, "--prob", "p", "--label", "y", "--by", named, "--no-fix", "-q")
+        assert result.exit_code == 0, result.output
+    result = run("audit", path, "--prob", "p", "--label", "y", "--by", '"si', "--by", "te", "--no-fix", "-q")
+    assert result.exit_code == 2
+    assert "there are no columns 'si', 'te'" in result.stderr
+
+
+def test_a_file_name_that_is_no_text(run, tmp_path):
+    """Bytes that are not UTF-8 are refused with the name, before a reader of files fails on them."""
+    path = os.path.join(os.fsencode(tmp_path), b"\xff.csv")
+    try:
+        with open(path, "w") as file:
+            file.write("p,y\n0.2,0\n0.8,1\n")
+    except OSError:
+        pytest.skip("the file system has names in UTF-8 only")
+    result = run("audit", os.fsdecode(path))
+    assert result.exit_code == 2
+    assert "xff.csv' is not UTF-8: rename it" in result.stderr or "udcff.csv' is not UTF-8: rename it" in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,7 @@ def write_named_files(folder: Path) -> None:
         half.write_parquet(folder / "clicks" / f"2026-{month:02}.parquet")
     _write_run(folder, logit, outcomes)
     _write_samples(folder, better, outcomes)
+    _write_eval_log(folder, better, outcomes)
 
 
 def _write_run(folder: Path, logit, outcomes) -> None:
@@ -69,3 +71,13 @@ def _write_samples(folder: Path, better, outcomes) -> None:
             }
         )
     (folder / "samples_arc_easy.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def _write_eval_log(folder: Path, better, outcomes) -> None:
+    """A log as Inspect AI writes it, with a stated confidence for each answer."""
+    with zipfile.ZipFile(folder / "run.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        for row, (p, happened) in enumerate(zip(better, outcomes, strict=True)):
+            score = {"value": "CI"[1 - happened], "answer": "yes", "metadata": {"confidence": round(p, 2)}}
+            sample = {"id": row, "epoch": 1, "input": "?", "target": "yes", "scores": {"match": score}}
+            archive.writestr(f"samples/{row}_epoch_1.json", json.dumps(sample))
+        archive.writestr("header.json", json.dumps({"version": 2, "status": "success", "eval": {}}))

@@ -48,7 +48,7 @@ def test_no_command_is_left_out():
     """What is not run is the installation."""
     others = re.findall(r"```console\n(.*?)```", TEXT, re.DOTALL)
     assert len(COMMANDS) >= 12
-    assert ["pip install ." in block for block in others] == [True]
+    assert ['pip install ".[all]"' in block for block in others] == [True]
 
 
 @pytest.mark.slow

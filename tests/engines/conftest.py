@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -32,9 +33,14 @@ def _pyarrow(table):
     return table
 
 
+@cache
+def _connection():
+    """A connection that stays open: before duckdb 1.5, a relation does not keep its own."""
+    return need("duckdb").connect()
+
+
 def _duckdb(table):
-    duckdb = need("duckdb")
-    return duckdb.from_arrow(table, connection=duckdb.connect())
+    return need("duckdb").from_arrow(table, connection=_connection())
 
 
 def _ibis(table):

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -352,9 +353,14 @@ def _without_half(make: Any) -> Any:
     return made
 
 
+@cache
+def _connection() -> Any:
+    """A connection that stays open: before duckdb 1.5, a relation does not keep its own."""
+    return need("duckdb").connect()
+
+
 def _of_duckdb(table: pa.Table) -> Any:
-    duckdb = need("duckdb")
-    return duckdb.from_arrow(table, connection=duckdb.connect())
+    return need("duckdb").from_arrow(table, connection=_connection())
 
 
 MAKERS = {

@@ -68,6 +68,15 @@ def test_metrics_of_several_classes():
     assert seen["training"]["static_calibration_error"][-1] == pytest.approx(expected, rel=1e-9)
 
 
+def test_one_versus_all_is_refused():
+    """The probabilities of "multiclassova" do not sum to 1, so that no metric of several classes is defined."""
+    features, species = load_iris(return_X_y=True)
+    data = lightgbm.Dataset(features, species)
+    params = {"objective": "multiclassova", "num_class": 3, "verbose": -1, "num_threads": 1}
+    with pytest.raises(InputError, match="rows of predictions must sum to 1"):
+        lightgbm.train(params, data, 3, valid_sets=[data], feval=eval_metric("sce"))
+
+
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names", "ignore:The argument 'eval_set'")
 def test_metrics_of_the_classifier():
     """`eval_metric` of the scikit-learn interface, with weights, stops training early on a proper score."""

@@ -20,6 +20,7 @@ from tests.needs import need
 mlflow = need("mlflow")
 pd = pytest.importorskip("pandas")
 
+from believable.integrations import mlflow as ours  # noqa: E402
 from believable.integrations.mlflow import log_audit, log_calibration  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of MLflow and of what it uses; ours are tested by name
@@ -28,23 +29,41 @@ RNG = np.random.default_rng(0)
 HOSTILE = ["a/b", "a_b", "..", "", "é ü", "<script>", "0.5", "x" * 300]
 
 
-@pytest.fixture(params=["sqlite", "files"])
-def store(request, tmp_path, monkeypatch):
-    """A tracking store in an empty folder."""
+def pytest_generate_tests(metafunc):
+    """Run tests in a database and in files; those of a `database` in that alone."""
+    if "uri" in metafunc.fixturenames:
+        kinds = ["sqlite"] if "database" in metafunc.fixturenames else ["sqlite", "files"]
+        metafunc.parametrize("uri", kinds, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def uri(request, tmp_path_factory):
+    """A tracking store: a database, or files."""
+    folder = tmp_path_factory.mktemp(request.param)
+    return f"sqlite:///{folder}/mlflow.db" if request.param == "sqlite" else folder.as_uri()
+
+
+@pytest.fixture
+def store(uri, tmp_path, monkeypatch):
+    """An experiment of its own in a store."""
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-    uri = f"sqlite:///{tmp_path}/mlflow.db" if request.param == "sqlite" else (tmp_path / "mlruns").as_uri()
-    mlflow.set_tracking_uri(uri)
-    mlflow.set_experiment(
-        experiment_id=mlflow.create_experiment("test", artifact_location=(tmp_path / "artifacts").as_uri())
-    )
     monkeypatch.chdir(tmp_path)
-    yield request.param
+    mlflow.set_tracking_uri(uri)
+    made = mlflow.create_experiment(tmp_path.name, artifact_location=(tmp_path / "artifacts").as_uri())
+    mlflow.set_experiment(experiment_id=made)
+    yield uri.partition(":")[0]
     while mlflow.active_run():
         mlflow.end_run()
 
 
-def binary(n=1200, power=1.6):
+@pytest.fixture
+def database(store):
+    """An experiment in a database, where the kind of store makes no difference."""
+    assert store == "sqlite"
+
+
+def binary(n=300, power=1.6):
     """Scores that are too high, and outcomes."""
     scores = RNG.random(n)
     return scores, (RNG.random(n) < scores**power).astype(int)
@@ -84,7 +103,7 @@ def test_an_audit_is_logged(store):
         ends = {"low": one.low, "high": one.high, "noise_floor": one.floor}
         for end, value in ends.items():
             assert metrics.get(f"calibration/{one.alias}_{end}") == value
-    assert metrics["calibration/rows"] == 1200
+    assert metrics["calibration/rows"] == 300
     assert metrics["calibration/mean_prediction"] == audit.verdict.predicted
     assert metrics["calibration/observed_rate"] == audit.verdict.observed
     assert metrics["calibration/miscalibrated"] == 1
@@ -105,7 +124,9 @@ def test_steps_prefixes_and_runs(store):
     """Steps keep the history and their artifacts, a prefix begins all names, and a run can be named."""
     with mlflow.start_run() as run:
         audits = [
-            log_calibration(*binary(), step=step, prefix="val/", picture=False, fix=False, sample_weight=RNG.random(1200))
+            log_calibration(
+                *binary(), step=step, prefix="val/", picture=False, fix=False, sample_weight=RNG.random(300)
+            )
             for step in (1, 2)
         ]
     history = mlflow.MlflowClient().get_metric_history(run.info.run_id, "val/calibration/ece")
@@ -124,20 +145,24 @@ def test_steps_prefixes_and_runs(store):
 
 def test_classes_and_subgroups_with_hostile_names(store):
     """Every class and every subgroup has its numbers under a legal name of its own."""
-    scores = RNG.dirichlet(np.ones(4), 2400)
+    scores = RNG.dirichlet(np.ones(4), 800)
     names = np.array(["a/b", "a_b", "..", "<i>é"])
     labels = names[[RNG.choice(4, p=row) for row in scores]]
-    groups = {"part $/<b>": np.resize(HOSTILE, 2400), "part": np.resize(["1", "2"], 2400)}
+    groups = {"part $/<b>": np.resize(HOSTILE, 800), "part": np.resize(["1", "2"], 800)}
     audit = believable.audit(believable.Predictions(scores, labels, classes=names), by=groups, fix=False)
     with mlflow.start_run() as run:
         log_audit(audit, page=False, picture=False)
     metrics, _ = logged(run)
     for folder, parts in (("classes", audit.parts), ("subgroups", audit.subgroups)):
-        kept = sorted(value for name, value in metrics.items() if name.startswith(f"calibration/{folder}/") and name.endswith("/ece"))
+        kept = sorted(
+            value
+            for name, value in metrics.items()
+            if name.startswith(f"calibration/{folder}/") and name.endswith("/ece")
+        )
         assert kept == sorted(part.ece for part in parts)
     assert len(audit.parts) == 4
     assert len(audit.subgroups) == 10
-    assert metrics["calibration/subgroups/part/1/rows"] == 1200
+    assert metrics["calibration/subgroups/part/1/rows"] == 400
     assert metrics["calibration/classes/a_b/ece"] == next(part.ece for part in audit.parts if part.name == "a_b")
     assert metrics["calibration/mean_confidence"] == audit.verdict.predicted
 
@@ -176,7 +201,7 @@ def test_more_numbers_than_a_request_may_have(store):
         (lambda audit: log_audit(audit, page="yes"), "page must be True or False"),
     ],
 )
-def test_wrong_uses_are_named(store, call, message):
+def test_wrong_uses_are_named(database, call, message):
     """Before anything is logged."""
     audit = believable.audit(*binary(200), fix=False)
     with pytest.raises(InputError, match=message):
@@ -190,7 +215,7 @@ def test_wrong_uses_are_named(store, call, message):
 @pytest.fixture(scope="module")
 def rows():
     """Features, outcomes of two classes and of three, and names for these."""
-    X, y = make_classification(1500, 8, n_informative=4, n_classes=3, n_clusters_per_class=1, random_state=0)
+    X, y = make_classification(600, 8, n_informative=4, n_classes=3, n_clusters_per_class=1, random_state=0)
     return pd.DataFrame(X, columns=[f"x{i}" for i in range(8)]), y
 
 
@@ -218,12 +243,12 @@ def test_the_evaluator_is_found():
 
 
 @pytest.mark.parametrize("evaluators", [["believable"], "believable", ["default", "believable"], None])
-def test_a_model_of_scikit_learn(store, rows, evaluators):
+def test_a_model_of_scikit_learn(database, rows, evaluators):
     """Its predict_proba is audited, alone and beside the evaluators of MLflow; the result can be saved and loaded."""
     X, y = rows
     y = np.where(y == 0, "no", "yes")
-    model = GaussianNB().fit(X[:700], y[:700])
-    data = X[700:].assign(y=y[700:])
+    model = GaussianNB().fit(X[:300], y[:300])
+    data = X[300:].assign(y=y[300:])
     with mlflow.start_run() as run:
         info = as_logged(model)
         options = {"n_bins": 15, "level": 0.9} if evaluators == ["believable"] else {}
@@ -235,7 +260,7 @@ def test_a_model_of_scikit_learn(store, rows, evaluators):
         result = mlflow.models.evaluate(
             info.model_uri, data, targets="y", model_type="classifier", evaluators=evaluators, evaluator_config=config
         )
-    expected = believable.audit(model.predict_proba(X[700:])[:, 1], y[700:] == "yes", **options)
+    expected = believable.audit(model.predict_proba(X[300:])[:, 1], y[300:] == "yes", **options)
     assert result.metrics["calibration/ece"] == expected["ece"].value
     assert result.metrics["calibration/ece_high"] == expected["ece"].high
     assert ("accuracy_score" in result.metrics) == (evaluators is None or "default" in evaluators)
@@ -252,19 +277,19 @@ def test_a_model_of_scikit_learn(store, rows, evaluators):
     assert again.artifacts["calibration_page"].content == found.to_html()
 
 
-def test_three_classes_weights_subgroups_and_clusters(store, rows):
+def test_three_classes_weights_subgroups_and_clusters(database, rows):
     """Columns of the data and arrays are the same thing, and the numbers are those of `audit`."""
     X, y = rows
     names = np.array(["cat", "dog", "eel"])[y]
-    model = LogisticRegression().fit(X[:700], names[:700])
-    weight, site, patient = RNG.random(800), np.resize(["n/s", "w"], 800), np.arange(800) // 4
+    model = LogisticRegression().fit(X[:300], names[:300])
+    weight, site, patient = RNG.random(300), np.resize(["n/s", "w"], 300), np.arange(300) // 4
     expected = believable.audit(
-        believable.Predictions(model.predict_proba(X[700:]), names[700:], classes=model.classes_, sample_weight=weight),
+        believable.Predictions(model.predict_proba(X[300:]), names[300:], classes=model.classes_, sample_weight=weight),
         by={"site": site},
         clusters=patient,
         fix=False,
     )
-    data = X[700:].assign(y=names[700:])
+    data = X[300:].assign(y=names[300:])
     with_columns = data.assign(site=site, weight=weight, patient=patient)
     info = as_logged(model)
     as_columns = {"by": "site", "sample_weights": "weight", "clusters": "patient", "fix": False}
@@ -275,73 +300,96 @@ def test_three_classes_weights_subgroups_and_clusters(store, rows):
         kept = sorted(value for name, value in result.metrics.items() if name.endswith("/ece") and "/site/" in name)
         assert kept == sorted(part.ece for part in expected.subgroups)
         assert ("calibration_page" in result.artifacts) == ("page" not in config)
-    assert expected.n_clusters == 200
-    mlflow.end_run()
+    assert expected.n_clusters == 75
 
 
-def test_functions_return_probabilities(store, rows):
+@pytest.fixture
+def given(database, rows, monkeypatch):
+    """Return a call that evaluates, and returns the predictions that were audited."""
+    seen = []
+    audit = believable.audit(*binary(200), fix=False)
+    monkeypatch.setattr(ours, "made_audit", lambda predictions, **_: seen.append(predictions) or audit)
+
+    def call(model, data, config=None, **options):
+        evaluate(model, data, {"page": False, "picture": False, **(config or {})}, **options)
+        return seen[-1]
+
+    return call
+
+
+def same(a, b, tolerance=0.0):
+    """Whether two predictions have the same scores and outcomes."""
+    return a.kind == b.kind and np.array_equal(a.labels, b.labels) and np.abs(a.scores - b.scores).max() <= tolerance
+
+
+def test_functions_return_probabilities(given, rows):
     """Of the event, of two classes, of three, as a data frame, or as logits."""
     X, y = rows
-    two, data = (y > 0).astype(int), X.assign(y=(y > 0).astype(int))
-    model, three = LogisticRegression().fit(X, two), LogisticRegression().fit(X, y)
-    P, Q = model.predict_proba(X), three.predict_proba(X)
-    of_event = believable.audit(P[:, 1], two, fix=False)["ece"].value
-    of_three = believable.audit(Q, y, fix=False)["ece"].value
-    features = [f"x{i}" for i in range(8)]
-    fast = {"fix": False, "page": False, "picture": False}
-
-    def ece(function, data, **config):
-        return evaluate(function, data, {**fast, **config}).metrics["calibration/ece"]
-
-    assert ece(lambda X: P[:, 1], data) == of_event
-    assert ece(lambda X: P, data) == of_event
-    assert ece(lambda X: P[:, 1:], data) == of_event
-    assert ece(lambda X: model.decision_function(X[features]), data, from_logits=True) == pytest.approx(of_event, abs=1e-12)
-    logits = np.log(P)
-    assert ece(lambda X: logits, data, from_logits=True) == pytest.approx(of_event, abs=1e-12)
-    assert ece(lambda X: Q, X.assign(y=y)) == of_three
-    assert ece(lambda X: np.log(Q), X.assign(y=y), from_logits=True) == pytest.approx(of_three, abs=1e-6)
-    frame = pd.DataFrame({"label": y, "a": Q[:, 0], "b": Q[:, 1], "c": Q[:, 2]})
-    assert ece(lambda X: frame, X.assign(y=y), probabilities=["a", "b", "c"]) == of_three
-    names = np.array(["z", "m", "a"])[y]
-    assert ece(lambda X: Q, X.assign(y=names), classes=["z", "m", "a"]) == of_three
-    said = np.where(two == 1, "no", "yes")  # the second column is the probability of "no"
-    assert ece(lambda X: P, X.assign(y=said), classes=["yes", "no"]) == of_event
-    flipped = believable.audit(P[:, 0], 1 - two, fix=False)["ece"].value
-    assert ece(lambda X: P, X.assign(y=said), classes=["yes", "no"], pos_label="yes") == flipped
-    assert ece(lambda X: P[:, 0], X.assign(y=said), pos_label="yes") == flipped
+    two, names = (y > 0).astype(int), np.array(["z", "m", "a"])[y]
+    P, Q = LogisticRegression().fit(X, two).predict_proba(X), LogisticRegression().fit(X, y).predict_proba(X)
+    data, data_of_three = X.assign(y=two), X.assign(y=y)
+    event, three = believable.Predictions(P[:, 1], two), believable.Predictions(Q, y)
+    for output in (P[:, 1], P, P[:, 1:], pd.DataFrame({"p": P[:, 1]}), pd.Series(P[:, 1]), list(P[:, 1])):
+        assert same(given(lambda X, output=output: output, data), event)
+    for logits in (np.log(P), np.log(P[:, 1] / P[:, 0])):
+        assert same(given(lambda X, logits=logits: logits, data, {"from_logits": True}), event, 1e-12)
     both = pd.DataFrame({"p": P[:, 1], "class": two})
-    result = evaluate(lambda X: both, data, fast, predictions="p")
-    assert result.metrics["calibration/ece"] == of_event
-    mlflow.end_run()
+    assert same(given(lambda X: both, data, predictions="p"), event)
+    assert same(given(lambda X: Q, data_of_three), three)
+    assert same(given(lambda X: np.log(Q), data_of_three, {"from_logits": True}), three, 1e-6)
+    frame = pd.DataFrame({"label": y, "a": Q[:, 0], "b": Q[:, 1], "c": Q[:, 2]})
+    assert same(given(lambda X: frame, data_of_three, {"probabilities": ["a", "b", "c"]}), three)
+    assert same(given(lambda X: Q, X.assign(y=names), {"classes": ["z", "m", "a"]}), three)
+    assert same(given(lambda X: Q, X.assign(y=names), {"classes": ["z", "m", "a"], "pos_label": "a"}), three)
 
 
-def test_data_with_predictions(store, rows):
+def test_which_label_is_the_event(given, rows):
+    """The second of two classes, unless pos_label names the first."""
+    X, y = rows
+    two = (y > 0).astype(int)
+    P = LogisticRegression().fit(X, two).predict_proba(X)
+    data = X.assign(y=np.where(two == 1, "no", "yes"))  # the second column is the probability of "no"
+    event, opposite = believable.Predictions(P[:, 1], two), believable.Predictions(P[:, 0], 1 - two)
+    order = {"classes": ["yes", "no"]}
+    assert same(given(lambda X: P, data, order), event)
+    assert same(given(lambda X: P[:, 1], data, order), event)
+    assert same(given(lambda X: P, data, {**order, "pos_label": "yes"}), opposite)
+    assert same(given(lambda X: P[:, 0], data, {"pos_label": "yes"}), opposite)
+    logits = np.log(P)
+    assert same(given(lambda X: logits, data, {**order, "pos_label": "yes", "from_logits": True}), opposite, 1e-12)
+    model = LogisticRegression().fit(X, data["y"])  # whose classes are sorted: no, yes
+    info = as_logged(model)
+    assert same(given(info.model_uri, data), opposite, 1e-5)
+    assert same(given(info.model_uri, data, {"pos_label": "no"}), event, 1e-5)
+
+
+def test_data_with_predictions(given, rows):
     """Without a model: one column, several, lists in a column, and classes beside them for MLflow's evaluator."""
     X, y = rows
     Q = LogisticRegression().fit(X, y).predict_proba(X)
-    of_three, of_first = (believable.audit(*one, fix=False)["ece"].value for one in ((Q, y), (Q[:, 0], y == 0)))
-    fast = {"fix": False, "page": False, "picture": False}
-    frame = pd.DataFrame({"y": y, "first": (y == 0).astype(int), "guess": Q.argmax(1), "p0": Q[:, 0], "p1": Q[:, 1], "p2": Q[:, 2]})
-    assert evaluate(None, frame, fast, targets="first", predictions="p0").metrics["calibration/ece"] == of_first
-    named = {**fast, "probabilities": ["p0", "p1", "p2"]}
-    result = evaluate(None, frame, named, evaluators=["default", "believable"], predictions="guess")
-    assert result.metrics["calibration/ece"] == of_three
-    assert result.metrics["accuracy_score"] == np.mean(Q.argmax(1) == y)
-    assert evaluate(None, frame, {**fast, "probabilities": "p0"}, targets="first", predictions="p0").metrics["calibration/ece"] == of_first
+    first, three = believable.Predictions(Q[:, 0], (y == 0).astype(int)), believable.Predictions(Q, y)
+    frame = pd.DataFrame(
+        {"y": y, "is_first": first.labels, "guess": Q.argmax(1), "p0": Q[:, 0], "p1": Q[:, 1], "p2": Q[:, 2]}
+    )
+    assert same(given(None, frame, targets="is_first", predictions="p0"), first)
+    assert same(given(None, frame, {"probabilities": "p0"}, targets="is_first", predictions="p0"), first)
+    both = {"evaluators": ["default", "believable"], "predictions": "guess"}
+    assert same(given(None, frame, {"probabilities": ["p0", "p1", "p2"]}, **both), three)
     lists = pd.DataFrame({"y": y, "p": list(Q)})
-    assert evaluate(None, lists, fast, predictions="p").metrics["calibration/ece"] == of_three
-    mlflow.end_run()
+    assert same(given(None, lists, predictions="p"), three)
 
 
-def test_arrays_and_prefix(store, rows):
+def test_arrays_and_prefix(database, rows):
     """Features and targets as arrays; metric_prefix begins the names of metrics, tags and artifacts."""
     X, y = rows
     model = LogisticRegression().fit(X.to_numpy(), y)
     with mlflow.start_run() as run:
         info = as_logged(model)
         result = evaluate(info.model_uri, X.to_numpy(), {"metric_prefix": "val_", "fix": False}, targets=y)
-    assert result.metrics["val_calibration/ece"] == believable.audit(model.predict_proba(X.to_numpy()), y, fix=False)["ece"].value
+    assert (
+        result.metrics["val_calibration/ece"]
+        == believable.audit(model.predict_proba(X.to_numpy()), y, fix=False)["ece"].value
+    )
     assert "val_calibration_page" in result.artifacts
     assert "val_calibration/audit.html" in artifacts(run)
     assert logged(run)[1]["val_calibration/bins"] == "10 uniform bins"
@@ -361,31 +409,27 @@ def test_arrays_and_prefix(store, rows):
         (lambda X: np.linspace(0, 1, len(X)), {"page": "no"}, "page must be True or False"),
     ],
 )  # fmt: skip
-def test_bad_configurations_are_named(store, rows, output, config, message):
+def test_bad_configurations_are_named(database, rows, output, config, message):
     """In the words of MLflow's users."""
-    if store == "files":
-        pytest.skip("the store makes no difference")
     X, y = rows
     with pytest.raises(InputError, match=message):
         evaluate(output, X.assign(y=(y > 0).astype(int)), config)
-    mlflow.end_run()
 
 
-def test_text_labels_need_their_meaning(store, rows):
+def test_text_labels_need_their_meaning(database, rows):
     """Which label is the event, or which column is which class."""
-    if store == "files":
-        pytest.skip("the store makes no difference")
     X, y = rows
     data = X.assign(y=np.array(["a", "b", "c"])[y])
-    with pytest.raises(InputError, match="set `classes` in evaluator_config to the labels, in the order of the columns"):
+    with pytest.raises(
+        InputError, match="set `classes` in evaluator_config to the labels, in the order of the columns"
+    ):
         evaluate(lambda X: np.full((len(X), 3), 1 / 3), data, {"fix": False})
     data = X.assign(y=np.array(["a", "b"])[y % 2])
     with pytest.raises(InputError, match="set `pos_label` in evaluator_config to the label that counts as 1"):
         evaluate(lambda X: np.linspace(0, 1, len(X)), data, {"fix": False})
-    mlflow.end_run()
 
 
-def test_other_evaluations_go_on(store, rows):
+def test_other_evaluations_go_on(database, rows):
     """A model without probabilities is evaluated by MLflow as if this package were not installed, but for a warning."""
     X, y = rows
     data = X.assign(y=(y > 0).astype(int))
@@ -393,10 +437,9 @@ def test_other_evaluations_go_on(store, rows):
         result = evaluate(lambda X: np.arange(len(X)) % 2, data, {"log_model_explainability": False}, evaluators=None)
     assert "accuracy_score" in result.metrics
     assert not any(name.startswith("calibration/") for name in result.metrics)
-    mlflow.end_run()
 
 
-def test_the_data_of_an_audit_are_json(store):
+def test_the_data_of_an_audit_are_json(database):
     """Other programs can read the artifact."""
     with mlflow.start_run() as run:
         log_calibration(*binary(300), fix=False, picture=False)

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_classification
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -143,6 +144,31 @@ def test_the_names_of_what_is_refused():
         to_onnx(fitted, dtype="float16")
 
 
+def test_names_of_inputs_and_outputs():
+    """Any two names work, also those that a graph would give to its own values."""
+    p = np.linspace(0, 1, 100)
+    fitted = IsotonicCalibration().fit(p, np.arange(100) % 3 == 0)
+    for names in (("c0", "v0"), ("v1", "c1"), ("n0", "calibration_map_v0"), ("a b/é", 'x"y')):
+        (found,) = run(to_onnx(fitted, input_name=names[0], output_name=names[1]), p)
+        assert np.allclose(found, fitted.transform(p), rtol=0, atol=1e-12)
+    with pytest.raises(InputError, match="output_name must differ from input_name, got 'p'"):
+        to_onnx(fitted, input_name="p", output_name="p")
+    for name in ("", 3):
+        with pytest.raises(InputError, match="input_name must be a name, got"):
+            to_onnx(fitted, input_name=name)
+
+
+@pytest.mark.parametrize("method", ["platt", "isotonic"])
+def test_logits_at_the_end_of_doubles(method):
+    """Differences of logits beyond the largest double are that number, as in Python."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 2, (300, 3))
+    labels = np.argmax(z + rng.normal(0, 2, z.shape), axis=1)
+    fitted = as_method(method).set_params(input="logits").fit(z, labels)
+    rows = np.array([[1.7e308, -1.7e308, 0.0], [-1.7e308, 1.7e308, 1.7e308]])
+    assert np.allclose(run(to_onnx(fitted), rows)[0], fitted.transform(rows), rtol=0, atol=1e-12)
+
+
 @pytest.mark.filterwarnings("ignore::believable.errors.LimitWarning")
 def test_beta_cdf_everywhere():
     """The unrolled continued fraction holds over the whole range of its parameters."""
@@ -266,6 +292,55 @@ def test_maps_that_do_not_fit_the_model(binary, species):
         append_to(plain, one, output="label")
     with pytest.raises(InputError, match=r"opset must be from 13 .* got 12: convert the model"):
         append_to(converted(model, X, options={"zipmap": False}, target_opset=12), one)
+
+
+@pytest.mark.filterwarnings("ignore::believable.errors.LimitWarning")
+def test_behind_a_forest_whose_probabilities_are_rounded():
+    """Sixty shares of 1/60 in float32 are more than 1, which is no reason for NaN where the forest is most certain."""
+    X, y = load_iris(return_X_y=True)
+    X = X.astype(np.float32)
+    forest = RandomForestClassifier(60, random_state=0).fit(X, y)
+    plain = converted(forest, X, options={"zipmap": False})
+    scores = run(plain, X)[1]
+    assert scores.max() > 1
+    matrix = np.clip(scores.astype(np.float64), 0, 1)
+    fitted = TemperatureScaling().fit(matrix / matrix.sum(axis=1, keepdims=True), y)
+    found = run(append_to(plain, fitted), X)[-1]
+    assert np.allclose(found, fitted.transform(matrix), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("zipmap", [True, False])
+def test_classes_in_another_order_than_those_of_the_model(binary, species, zipmap):
+    """A map of P(bad) does not belong on P(good), nor one of permuted columns on the others."""
+    X, y, _ = binary
+    words = np.where(y == 1, "bad", "good")
+    model = LogisticRegression().fit(X, words)
+    fitted = PlattScaling(classes=["good", "bad"]).fit(model.predict_proba(X)[:, 0], words)
+    with pytest.raises(
+        InputError, match=r"the columns of the model are the classes bad, good, but .* on good, bad: fit"
+    ):
+        append_to(converted(model, X, options={"zipmap": zipmap}), fitted)
+    digits = np.where(y == 1, "1", "0")  # the same classes as those of a model with numbers
+    numbers = converted(LogisticRegression().fit(X, y), X, options={"zipmap": zipmap}, target_opset=15)
+    append_to(numbers, PlattScaling().fit(model.predict_proba(X)[:, 0], digits))
+    X, names, model = species
+    order = [2, 0, 1]
+    permuted = TemperatureScaling(classes=model.classes_[order].tolist())
+    fitted = permuted.fit(model.predict_proba(X)[:, order], names)
+    with pytest.raises(InputError, match="but the map was fitted on virginica, setosa, versicolor"):
+        append_to(converted(model, X, options={"zipmap": zipmap}), fitted)
+
+
+def test_what_is_no_model(tmp_path):
+    """Other objects and files are named."""
+    fitted = PlattScaling().fit([0.1, 0.4, 0.35, 0.8] * 20, [0, 0, 1, 1] * 20)
+    with pytest.raises(InputError, match=r"model must be an onnx.ModelProto or its file, got LogisticRegression"):
+        append_to(LogisticRegression(), fitted)
+    with pytest.raises(InputError, match=r"none.onnx cannot be read as an ONNX model: No such file"):
+        append_to(tmp_path / "none.onnx", fitted)
+    (tmp_path / "text.onnx").write_text("a text of some length")
+    with pytest.raises(InputError, match=r"text.onnx cannot be read as an ONNX model: it is something else"):
+        append_to(tmp_path / "text.onnx", fitted)
 
 
 def test_an_average_behind_a_model(binary):

@@ -79,7 +79,9 @@ def test_an_audit_is_written(writer):
 def test_steps_and_prefixes(writer):
     """Each step has its numbers under the prefix, and nothing that was not asked for."""
     options = {"prefix": "val/", "page": False, "picture": False, "fix": False, "sample_weight": RNG.random(400)}
-    audits = [log_calibration(SCORES**power, LABELS, writer=writer, step=i, **options) for i, power in enumerate((1, 2))]
+    audits = [
+        log_calibration(SCORES**power, LABELS, writer=writer, step=i, **options) for i, power in enumerate((1, 2))
+    ]
     found = read(writer)
     steps = [(one.step, one.value) for one in found.Scalars("val/calibration/ece")]
     assert steps == [(i, np.float32(audit["ece"].value)) for i, audit in enumerate(audits)]
@@ -99,7 +101,9 @@ def test_classes_and_subgroups_with_hostile_names(writer, caplog):
     assert "is illegal" not in caplog.text
     kept = scalars(read(writer))
     for folder, parts in (("classes", audit.parts), ("subgroups", audit.subgroups)):
-        ece = [value for name, value in kept.items() if name.startswith(f"calibration/{folder}/") and name.endswith("/ece")]
+        ece = [
+            value for name, value in kept.items() if name.startswith(f"calibration/{folder}/") and name.endswith("/ece")
+        ]
         assert sorted(ece) == sorted(np.float32(part.ece) for part in parts)
     assert len(audit.parts) == 4
     assert len(audit.subgroups) == 6
@@ -107,7 +111,9 @@ def test_classes_and_subgroups_with_hostile_names(writer, caplog):
 
 def test_an_infinite_log_loss(writer):
     """It stays infinite; undefined numbers are left out."""
-    audit = log_calibration([0.0, 1.0, 0.5, 0.4] * 30, [1, 1, 0, 1] * 30, writer=writer, fix=False, page=False, picture=False)
+    audit = log_calibration(
+        [0.0, 1.0, 0.5, 0.4] * 30, [1, 1, 0, 1] * 30, writer=writer, fix=False, page=False, picture=False
+    )
     kept = scalars(read(writer))
     assert audit["nll"].value == kept["calibration/nll"] == math.inf
     assert not any(math.isnan(value) for value in kept.values())
@@ -121,7 +127,7 @@ def test_wrong_uses_are_named(writer):
         log_audit(audit, "runs")
     with pytest.raises(InputError, match=r"writer must be a SummaryWriter .*, got NoneType, which has no add_scalar"):
         log_calibration(SCORES, LABELS, writer=None)
-    with pytest.raises(InputError, match="audit must be an Audit, which believable.audit returns, got str"):
+    with pytest.raises(InputError, match=r"audit must be an Audit, which believable\.audit returns, got str"):
         log_audit("audit", writer)
     with pytest.raises(InputError, match="prefix must consist of letters"):
         log_audit(audit, writer, prefix="a b")

@@ -117,7 +117,15 @@ def test_steps_and_prefixes(run):
         weight = RNG.random(400)
         audits.append(
             log_calibration(
-                SCORES, LABELS, run=run, step=step, prefix="val/", page=False, picture=False, fix=False, sample_weight=weight
+                SCORES,
+                LABELS,
+                run=run,
+                step=step,
+                prefix="val/",
+                page=False,
+                picture=False,
+                fix=False,
+                sample_weight=weight,
             )
         )
     rows = finished(run)
@@ -140,7 +148,11 @@ def test_classes_and_subgroups_with_hostile_names(run):
     summary = dict(run.summary)
     (row,) = finished(run)
     for folder, parts in (("classes", audit.parts), ("subgroups", audit.subgroups)):
-        kept = {name: value for name, value in row.items() if name.startswith(f"calibration/{folder}/") and name.endswith("/ece")}
+        kept = {
+            name: value
+            for name, value in row.items()
+            if name.startswith(f"calibration/{folder}/") and name.endswith("/ece")
+        }
         assert sorted(kept.values()) == sorted(part.ece for part in parts)
         assert {name: summary[name] for name in kept} == kept
     assert len(audit.parts) == 4
@@ -163,7 +175,7 @@ def test_wrong_uses_are_named(run):
     for prefix in ("a b", "/", "a//b", None):
         with pytest.raises(InputError, match="prefix must consist of letters"):
             log_audit(audit, run, prefix=prefix)
-    with pytest.raises(InputError, match="audit must be an Audit, which believable.audit returns, got float"):
+    with pytest.raises(InputError, match=r"audit must be an Audit, which believable\.audit returns, got float"):
         log_audit(0.1, run)
     with pytest.raises(InputError, match="log that of each model, with a prefix of its own"):
         log_audit(believable.audit_models({"a": SCORES, "b": SCORES**2}, LABELS, fix=False), run)

@@ -92,6 +92,21 @@ def test_metrics_of_the_classifier():
         assert found == pytest.approx(sign * next(iter(expected.values())), rel=1e-5)
 
 
+def test_early_stopping_keeps_the_best_round():
+    """XGBoost maximises metrics by their names ("auc", "map", ...), so a negated one must not have such a name."""
+    from believable.metrics.table import METRICS
+
+    for row in METRICS.values():
+        if row.direction is not None:
+            name = eval_metric(row.name).__name__
+            assert not name.startswith(("auc", "pre", "map", "ndcg")), name
+    options = {"n_estimators": 40, "learning_rate": 0.2, "max_depth": 2, "n_jobs": 1}
+    model = xgboost.XGBClassifier(**options, eval_metric=eval_metric("auc"), early_stopping_rounds=40)
+    model.fit(X[TRAIN], Y[TRAIN], eval_set=[(X[TEST], Y[TEST])], verbose=False)
+    history = model.evals_result()["validation_0"]["negative_auc"]
+    assert model.best_iteration == int(np.argmin(history)) > 0
+
+
 def test_wrong_uses_are_named():
     """Unknown metrics and options, and margins in place of probabilities."""
     with pytest.raises(InputError, match="there is no metric"):

@@ -6,9 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.model_selection import StratifiedGroupKFold
 
 from believable._kernels import stratified_group_folds
+
+StratifiedGroupKFold = pytest.importorskip("sklearn.model_selection").StratifiedGroupKFold
 
 
 @pytest.mark.parametrize("n_folds", [2, 3, 5])

@@ -53,7 +53,7 @@ def test_all_rows_are_a_line(found):
     """The estimate of all rows goes through all groups, its interval behind it."""
     ax = believable.plot_subgroup_forest(found).axes[0]
     assert line(ax, "All rows")[0] == pytest.approx([found.overall.estimate] * 2)
-    corners = ax.patches[0].get_corners()[:, 0]
+    corners = ax.patches[0].get_path().get_extents(ax.patches[0].get_patch_transform()).get_points()[:, 0]
     assert (corners.min(), corners.max()) == pytest.approx((found.overall.low, found.overall.high))
 
 

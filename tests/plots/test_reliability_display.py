@@ -8,11 +8,14 @@ import pytest
 from matplotlib.figure import Figure
 from sklearn.calibration import CalibrationDisplay
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, ShuffleSplit, cross_validate
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_validate
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
 import believable
 from believable import ReliabilityDisplay
@@ -98,7 +101,7 @@ def test_several_classes():
         assert display.reliability.ece == pytest.approx(expected, rel=1e-9)
     with pytest.raises(InputError, match=r"pos_label must be one of the classes .*, got 'rose'"):
         ReliabilityDisplay.from_estimator(model, features[1::2], rest, pos_label="rose")
-    with pytest.raises(InputError, match="a label is 'rose'"):
+    with pytest.raises(InputError, match="the label 'rose' at row 1 is not in classes"):
         ReliabilityDisplay.from_estimator(model, features[:2], ["setosa", "rose"], pos_label="setosa")
 
 
@@ -137,6 +140,96 @@ def test_what_is_no_result_of_a_cross_validation():
     found = cross_validate(LogisticRegression(max_iter=1000), features, species, cv=KFold(3), **asked)
     with pytest.raises(InputError, match=r"fold 1 knows the classes .*: use stratified folds"):
         ReliabilityDisplay.from_cv_results(found, features, species)
+
+
+def test_labels_as_a_column_are_refused_for_every_label():
+    """A column of labels is no list of labels: it would be compared with `pos_label` row by row, and never be equal."""
+    for labels in (Y[TEST][:, None], pd.DataFrame({"y": Y[TEST]})):
+        for pos_label in (None, 0, 1):
+            with pytest.raises(InputError, match=r"actuals must be 1-D, got shape \(269, 1\)"):
+                ReliabilityDisplay.from_estimator(FITTED, X[TEST], labels, pos_label=pos_label)
+    several = OneVsRestClassifier(GaussianNB()).fit(X[TRAIN], np.column_stack([Y, 1 - Y, Y])[TRAIN])
+    with pytest.raises(InputError, match=r"actuals must be 1-D class labels, got shape \(269, 3\)"):
+        ReliabilityDisplay.from_estimator(several, X[TEST], np.column_stack([Y, 1 - Y, Y])[TEST], pos_label=1)
+
+
+def test_labels_and_weights_belong_together_for_every_label():
+    """With `pos_label` too, indexes of labels and weights must agree, and missing labels are named."""
+    labels, weights = pd.Series(Y[TEST]), pd.Series(W[TEST])[::-1]
+    unknown = labels.astype(object).where(labels.index > 0, None)
+    for pos_label in (None, 0, 1):
+        asked = {"pos_label": pos_label}
+        with pytest.raises(InputError, match="the indexes of actuals and sample_weight differ"):
+            ReliabilityDisplay.from_estimator(FITTED, X[TEST], labels, sample_weight=weights, **asked)
+        with pytest.raises(InputError, match="missing label at row 0"):
+            ReliabilityDisplay.from_estimator(FITTED, X[TEST], unknown, **asked)
+        with pytest.raises(InputError, match="actuals must be 1-D"):
+            ReliabilityDisplay.from_estimator(FITTED, X[TEST], 1, **asked)
+
+
+def test_decisions_about_pairs_of_classes_are_refused():
+    """Three classes have three pairs, so the shape of the decisions cannot tell pairs from classes."""
+    features, species = load_iris(return_X_y=True)
+    machine = SVC(decision_function_shape="ovo")
+    for model in (machine, make_pipeline(StandardScaler(), machine), GridSearchCV(machine, {"C": [1.0]}, cv=3)):
+        with pytest.raises(InputError, match="of SVC compares pairs of classes"):
+            ReliabilityDisplay.from_estimator(
+                model.fit(features, species), features, species, response_method="decision_function"
+            )
+    two = machine.fit(X[TRAIN], Y[TRAIN])
+    ReliabilityDisplay.from_estimator(two, X[TEST], Y[TEST], response_method="decision_function")
+
+
+def test_estimators_that_are_none():
+    """A class, a classifier of one class, a model that does not name its classes, and one with a single column."""
+    with pytest.raises(InputError, match="is the class LogisticRegression: pass a fitted instance"):
+        ReliabilityDisplay.from_estimator(LogisticRegression, X, Y)
+    one = DummyClassifier().fit(X, np.zeros(len(Y), int))
+    with pytest.raises(InputError, match="DummyClassifier was fitted on one class only, 0"):
+        ReliabilityDisplay.from_estimator(one, X, Y)
+
+    class Model:
+        def predict_proba(self, X):
+            return np.full((len(X), 2), 0.5)
+
+    with pytest.raises(InputError, match="Model has no classes_"):
+        ReliabilityDisplay.from_estimator(Model(), X, Y)
+
+    class OneColumn:
+        classes_ = np.array([0, 1])
+
+        def predict_proba(self, X):
+            return FITTED.predict_proba(X)[:, 1]
+
+    display = ReliabilityDisplay.from_estimator(OneColumn(), X[TEST], Y[TEST], pos_label=0)
+    assert display.reliability.ece == pytest.approx(believable.expected_calibration_error(1 - P, 1 - Y[TEST]))
+
+
+def test_labels_and_weights_of_another_length_than_the_folds():
+    """Rows of folds are positions, so that labels or weights of another length would be those of other rows."""
+    found = cross_validate(MODEL, X, WORDS, cv=3, return_estimator=True, return_indices=True)
+    for labels in (WORDS[:300], np.tile(WORDS, 2)):
+        with pytest.raises(InputError, match=r"y has (300|1,138) rows, but X has 569"):
+            ReliabilityDisplay.from_cv_results(found, X, labels)
+    for weights in (W[:300], np.tile(W, 2)):
+        with pytest.raises(InputError, match=r"sample_weight has (300|1,138) rows, but X has 569"):
+            ReliabilityDisplay.from_cv_results(found, X, WORDS, sample_weight=weights)
+    with pytest.raises(InputError, match="y has no rows"):
+        ReliabilityDisplay.from_cv_results(found, X, None)
+    for labels in (pd.Series(WORDS).array, WORDS.tolist()):  # an extension array of pandas
+        display = ReliabilityDisplay.from_cv_results(found, X, labels)
+        assert display.prob_true.tolist() == ReliabilityDisplay.from_cv_results(found, X, WORDS).prob_true.tolist()
+
+
+def test_columns_with_the_names_of_classes():
+    """`classes` names the columns, as the errors advise; notions with several curves are for another plot."""
+    features, species = load_iris(return_X_y=True)
+    model = LogisticRegression(max_iter=1000).fit(features, species)
+    matrix, names = model.predict_proba(features), np.array(["s", "v", "w"])[species]
+    display = ReliabilityDisplay.from_predictions(names, matrix, classes=["s", "v", "w"])
+    assert display.reliability.ece == believable.expected_calibration_error(matrix, species)
+    with pytest.raises(InputError, match="shows one curve, not notion='classwise': for one class, pass its label"):
+        ReliabilityDisplay.from_estimator(model, features, species, notion="classwise")
 
 
 def test_folds_may_leave_rows_out():

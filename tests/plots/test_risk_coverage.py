@@ -30,7 +30,7 @@ def test_the_line_is_the_curve():
 
 def area_below(x, y):
     """Of a line between points, in shares."""
-    return float(np.trapezoid(y, x)) / 1e4
+    return float(np.diff(x) @ (y[1:] + y[:-1]) / 2) / 1e4
 
 
 @pytest.mark.parametrize("heaped", [False, True])

@@ -7,6 +7,7 @@ import math
 import sys
 import tracemalloc
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -341,6 +342,29 @@ def test_each_package_reads_zstandard(monkeypatch, package):
     for other in {"zstandard", "pyarrow"} - {package}:
         monkeypatch.setitem(sys.modules, other, None)
     assert len(load_eval_log(LOG).predictions) == 17
+
+
+@pytest.mark.parametrize("package", ["zstandard", "pyarrow"])
+def test_several_frames_of_zstandard(tmp_path, monkeypatch, package):
+    """Inspect divides large members into frames, of which all are read."""
+    compressor = pytest.importorskip(package)
+    for other in {"zstandard", "pyarrow"} - {package}:
+        monkeypatch.setitem(sys.modules, other, None)
+    text = json.dumps(sample(1, a=score("C", 0.5, explanation="x" * 9000))).encode()
+    compress = compressor.Codec("zstd").compress if package == "pyarrow" else compressor.ZstdCompressor().compress
+    packed = b"".join(bytes(compress(text[k : k + 1000])) for k in range(0, len(text), 1000))
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("samples/1_epoch_1.json", packed)
+        member = archive.filelist[0]
+        member.compress_type, member.CRC, member.file_size = 93, zlib.crc32(text), len(text)
+    assert list(samples(path)) == [json.loads(text)]
+
+
+def test_ids_with_slashes(tmp_path):
+    """Ids of samples are part of the names in the archive."""
+    rows = [sample("a/b\nc", a=score("C", 0.5)), sample("../d", a=score("I", 0.25))]
+    assert sorted(load_eval_log(write(tmp_path, rows)).predictions.scores.tolist()) == [0.25, 0.5]
 
 
 def test_memory_is_that_of_one_sample(tmp_path):

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from believable.errors import InputError, Limit
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ class Gate:
             number = float(limit)
         except (TypeError, ValueError):
             number = float("nan")
-        if not isfinite(number) or isinstance(limit, bool):
+        if not isfinite(number) or isinstance(limit, (bool, np.bool_)):
             raise InputError(f"{where}: the limit must be a number, got {limit!r}")
         if not row.low <= number <= row.high:
             percent = f"; for {number:g} %, write {number / 100:g}" if row.high == 1 and 1 < number <= 100 else ""
@@ -105,7 +107,7 @@ class Gate:
     def name(self) -> str:
         """What the gate demands, such as "ece at most 0.1"."""
         end = "" if self.end == ("high" if self.above else "low") else f" ({ENDS[self.end].removesuffix(' of the')})"
-        return f"{self.metric} at {'most' if self.above else 'least'} {self.limit:g}{end}"
+        return f"{self.metric} at {'most' if self.above else 'least'} {self.limit:.15g}{end}"
 
     @property
     def asked(self) -> Limit:
@@ -153,8 +155,11 @@ class Gate:
                 why=f" ({measured.note})" if measured.note else "",
                 by_value=self.asked._replace(end="value"),
             )
-        kept = found <= self.limit if self.above else found >= self.limit
-        return GateResult(self, measured, found, level, kept)
+        return GateResult(self, measured, found, level, self.keeps(found))
+
+    def keeps(self, number: float) -> bool:
+        """Return whether a number is on the right side of the limit."""
+        return number <= self.limit if self.above else number >= self.limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +177,11 @@ class GateResult:
         """What the gate demands."""
         return self.gate.name
 
+    def _found(self) -> str:
+        """Return the number with four decimals, or with as many more as show on which side of the limit it is."""
+        texts = (f"{self.found:.{digits}f}" for digits in range(4, 17))
+        return next((one for one in texts if self.gate.keeps(float(one)) == self.kept), repr(self.found))
+
     def __str__(self) -> str:
         gate = self.gate
         interval = "" if gate.end == "value" else f" {100 * self.level:.4g} % interval"
@@ -182,8 +192,8 @@ class GateResult:
         if self.measured.high is not None and self.measured.value > self.measured.high:
             value += " (which includes noise)"
         return (
-            f"{'passed' if self.kept else 'FAILED'}: {gate.metric} {side} {gate.limit:g}: the {ENDS[gate.end]}"
-            f"{interval} is {self.found:.4f}, {'not ' if self.kept else ''}{beyond} {gate.limit:g}{value}{bins}"
+            f"{'passed' if self.kept else 'FAILED'}: {gate.metric} {side} {gate.limit:.15g}: the {ENDS[gate.end]}"
+            f"{interval} is {self._found()}, {'not ' if self.kept else ''}{beyond} {gate.limit:.15g}{value}{bins}"
         )
 
 

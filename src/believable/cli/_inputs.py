@@ -79,7 +79,15 @@ def names_in(given: Iterable[str]) -> list[str]:
     >>> names_in(["age,sex", '"a, b"'])
     ['age', 'sex', 'a, b']
     """
-    return list(dict.fromkeys(name for row in csv.reader(given, skipinitialspace=True) for name in row if name))
+    return list(dict.fromkeys(name for text in given for name in _split(text) if name))
+
+
+def _split(text: str) -> list[str]:
+    """Split a text at its commas, except in quotes."""
+    try:
+        return [name for row in csv.reader([text], skipinitialspace=True) for name in row]
+    except csv.Error:  # a line break outside of quotes
+        return [name.lstrip(" ") for name in text.split(",")]
 
 
 def names_a_run(asked: Mapping[str, Any]) -> bool:

@@ -10,7 +10,6 @@ from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from believable.binning import N_CELLS
 from believable.cli._common import STANDARD_STREAM, note
 from believable.cli._inputs import names_in, refuse
 from believable.cli._options import scale_of
@@ -161,6 +160,8 @@ def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
             raise InputError(f"only Parquet files are read {together}in one pass, but {file} is not one{advice}")
     if asked.get("checkpoint_every") is not None and asked.get("checkpoint") is None:
         raise InputError("--checkpoint-every needs --checkpoint, which names the file")
+    from believable.binning import N_CELLS
+
     bins_fit = asked["bins"] != "cube_root" and N_CELLS % asked["bins"] == 0
     if asked["strategy"] == "uniform" and not bins_fit:  # before the pass, which may take hours
         raise InputError(

@@ -6,13 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from believable._types import Bins
 from believable.cli._common import note
 from believable.errors import InputError
+
+if TYPE_CHECKING:
+    from believable._types import Bins
+
+    Choice = click.Choice[str]
+else:
+    Choice = click.Choice  # no generic class before click 8.2
 
 
 class Sectioned(click.Command):
@@ -68,7 +74,7 @@ class Renamed(click.Option):
         return super().consume_value(ctx, {**opts, str(self.name): opts[self.former]})
 
 
-class FormatChoice(click.Choice[str]):
+class FormatChoice(Choice):
     """The names of the file formats, imported only when they are needed, because the readers are slow to import."""
 
     def __init__(self) -> None:

@@ -99,7 +99,7 @@ class CommandLine(Wording):
 
     def limit(self, limit: Limit) -> str:
         option, end = "--fail-above" if limit.above else "--fail-below", f".{limit.end}" if limit.end else ""
-        return f"{option} {limit.metric}{end}={limit.limit:g}"
+        return f"{option} {limit.metric}{end}={limit.limit:.15g}"
 
 
 COMMAND_LINE = CommandLine(OPTIONS | NAMES_OF_DATA, HINTS)

@@ -180,7 +180,17 @@ def _collected(rows: Any, engine: str) -> Any:
     if engine == "pyspark":
         with compiled(nw.to_native(rows)):
             return rows.collect("pyarrow")
-    return rows.collect(engine="streaming") if engine == "polars" else rows.collect("pyarrow")
+    if engine == "polars":
+        return rows.collect(**_in_pieces())
+    return rows.collect("pyarrow")
+
+
+def _in_pieces() -> dict[str, str]:
+    """Return what makes Polars collect piece by piece; before 1.25, it holds all rows at once."""
+    import polars
+
+    is_old = tuple(map(int, polars.__version__.split(".")[:2])) < (1, 25)
+    return {} if is_old else {"engine": "streaming"}
 
 
 def word(value: Any) -> str:

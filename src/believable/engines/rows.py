@@ -120,7 +120,9 @@ def _label(label: nw.Expr, columns: FrameColumns) -> nw.Expr:
     if columns.pos_label:
         return flag(label == _constant(columns.named[0]))
     none = number(len(columns.named))
-    places = [either(label == _constant(one), number(k), none) for k, one in enumerate(columns.named)]
+    places = [  # with names: see `_pairs` in tally.py
+        either(label == _constant(one), number(k), none).alias(f"place{k}") for k, one in enumerate(columns.named)
+    ]
     place = nw.min_horizontal(*places)
     return either(place == none, number(-1), place)
 

@@ -75,7 +75,9 @@ class GroupBy:
         if self.pairing != "classwise":
             rows = rows.with_columns(nw.max_horizontal(*names).alias("p"))
             none = number(len(names))  # in ties, the lowest class with the largest score
-            tops = [either(nw.col(name) == nw.col("p"), number(k), none) for k, name in enumerate(names)]
+            tops = [  # with names, because before narwhals 2.26 those of one name could not be compared in pandas
+                either(nw.col(name) == nw.col("p"), number(k), none).alias(f"top{k}") for k, name in enumerate(names)
+            ]
             rows = rows.with_columns(nw.min_horizontal(*tops).alias("stratum"))
             rows = rows.with_columns(**self._of_row()) if self.moments else rows
             rows = rows.with_columns(flag(y == nw.col("stratum")).alias("y"))

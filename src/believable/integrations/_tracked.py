@@ -10,7 +10,7 @@ import io
 import math
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,10 @@ from believable.report import Audit
 from believable.report.packed import N_PAGE_CELLS
 from believable.report.parts import Bin, Part
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 FOLDER = "calibration"
 MAX_PREFIX = 100  # characters; MLflow allows 250 in a name
 MAX_PART_NAME = 40
-MAX_WORDS = 1000  # MLflow allows 5000 in a tag, and some of its stores fewer
+MAX_WORDS = 1000  # MLflow limits a tag to 5,000 or 8,000 characters, by version
 MAX_TITLE = 60
 SIZE, DPI = (4.8, 6.6), 125  # inches, and pixels per inch
 BARS = 20  # of the histogram, at least
@@ -57,8 +54,8 @@ def start_of_names(prefix: Any) -> str:
     """Return what all names begin with, if the prefix is legal in every tool."""
     if not isinstance(prefix, str) or not all(re.fullmatch(r"[\w-][\w.-]*", part, re.ASCII) for part in _parts(prefix)):
         raise InputError(
-            '{argument} must consist of letters from A to Z, digits, "_", "-" and ".", with single "/" between or after '
-            "them, got {got!r}",
+            '{argument} must consist of letters from A to Z, digits, "_", "-" and ".", with a single "/" between or '
+            "after them, got {got!r}",
             argument="prefix",
             got=prefix,
         )
@@ -76,9 +73,7 @@ def _parts(prefix: str) -> list[str]:
 def numbers_of(audit: Audit, start: str) -> dict[str, float]:
     """Return the numbers of an audit by name, without those that are not defined."""
     return {
-        f"{start}{name}": float(value)
-        for name, value in _numbers(audit)
-        if value is not None and not math.isnan(value)
+        f"{start}{name}": float(value) for name, value in _numbers(audit) if value is not None and not math.isnan(value)
     }
 
 
@@ -149,8 +144,8 @@ def legal(name: str) -> str:
 # --- the picture ------------------------------------------------------------------------------------------------------
 
 
-def diagram(audit: Audit) -> Figure:
-    """Draw the reliability diagram of an audit, with the answer above it."""
+def diagram(audit: Audit) -> Any:
+    """Draw the reliability diagram of an audit, with the answer above it, and return the figure of matplotlib."""
     table = _table(audit)
     full = table.n > 0
     limit = frame_end(None, table.conf[full], table.acc[full], table.weight[full])

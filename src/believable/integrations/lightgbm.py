@@ -30,8 +30,8 @@ def eval_metric(metric: str, **options: Any) -> Callable[..., tuple[str, float, 
     -------
     callable
         It returns (name, value, whether higher is better), and takes what LightGBM passes: (predictions, Dataset), or
-        (labels, predictions) and perhaps weights. It is for the objectives "binary", "multiclass" and "multiclassova",
-        whose predictions are probabilities.
+        (labels, predictions) and perhaps weights. It is for the objectives "binary" and "multiclass", whose predictions
+        are probabilities; those of "multiclassova" do not sum to 1, and are refused.
 
     Examples
     --------

@@ -68,8 +68,8 @@ def log_audit(
     (0.15, 'no, recalibrate first')
     """
     start = start_of_names(prefix)
-    shown = {"page": _check.flag(page, "page"), "picture": _check.flag(picture, "picture")}
-    _log(checked(audit), _run_id(run), step, start, **shown)
+    page, picture = _check.flag(page, "page"), _check.flag(picture, "picture")
+    _log(checked(audit), _run_id(run), step, start, page=page, picture=picture)
 
 
 def log_calibration(
@@ -249,8 +249,8 @@ class CalibrationEvaluator(ModelEvaluator):
                 raise type(error)(said) from error
             warnings.warn(f"the evaluator believable made no audit: {said}", stacklevel=2)
             return None
-        shown = {name: bool(config.get(name, True)) for name in ("page", "picture")}
-        paths = _log(found, run_id, None, start, **shown, model_id=model_id)
+        page, picture = bool(config.get("page", True)), bool(config.get("picture", True))
+        paths = _log(found, run_id, None, start, page=page, picture=picture, model_id=model_id)
         artifacts = {}
         for path in paths:
             name, kind = ARTIFACTS[Path(path).name]
@@ -280,7 +280,7 @@ def _audited(config: Mapping[str, Any], dataset: Any, model: Any, column: str | 
         raise InputError("calibration needs outcomes: pass targets to mlflow.models.evaluate", argument="targets")
     by = config.get("by")
     if isinstance(by, (str, list, tuple)):
-        by = {name: _column(name, dataset.features_data, "by") for name in ([by] if isinstance(by, str) else by)}
+        by = {name: _column(name, [dataset.features_data], "by") for name in ([by] if isinstance(by, str) else by)}
     clusters, weight = (_rows(config.get(name), dataset, name) for name in ("clusters", "sample_weights"))
     given = _predictions(config, dataset, model, column, weight)
     options = {name: config[name] for name in AUDIT_OPTIONS if name in config}
@@ -289,27 +289,24 @@ def _audited(config: Mapping[str, Any], dataset: Any, model: Any, column: str | 
 
 def _rows(given: Any, dataset: Any, option: str) -> Any:
     """Return an array, or a column of the data."""
-    return _column(given, dataset.features_data, option) if isinstance(given, str) else given
+    return _column(given, [dataset.features_data], option) if isinstance(given, str) else given
 
 
-def _column(name: Any, *tables: Any) -> Any:
-    """Return a column of the first table that has it; the last argument is the option that names it."""
-    *tables, option = tables
-    known = [list(table.columns) for table in tables if hasattr(table, "columns")]
+def _column(name: Any, tables: list[Any], option: str) -> Any:
+    """Return the column that an option names, from the first table that has it."""
+    known = [str(column) for table in tables for column in getattr(table, "columns", ())]
     for table in tables:
         if name in getattr(table, "columns", ()):
             return np.asarray(table[name])
     raise InputError(
-        "{argument} names the column {got!r}, but {known}",
+        "{argument} names the column {got!r}, but {there}",
         argument=option,
         got=name,
-        known=f"the columns are {', '.join(map(str, sum(known, [])))}" if known else "the data have no named columns",
+        there=f"the columns are {', '.join(known)}" if known else "the data have no named columns",
     )
 
 
-def _predictions(
-    config: Mapping[str, Any], dataset: Any, model: Any, column: str | None, weight: Any
-) -> Predictions:
+def _predictions(config: Mapping[str, Any], dataset: Any, model: Any, column: str | None, weight: Any) -> Predictions:
     """Return the checked probabilities and outcomes."""
     named, features = config.get("probabilities"), dataset.features_data
     classifier = _classifier_behind(model) if named is None else None
@@ -321,7 +318,7 @@ def _predictions(
     if named is not None:
         tables = [output, _with_predictions(dataset)]
         scores = np.column_stack(
-            [_column(name, *tables, "probabilities") for name in ([named] if isinstance(named, str) else named)]
+            [_column(name, tables, "probabilities") for name in ([named] if isinstance(named, str) else named)]
         )
     elif output is None:
         raise InputError(
@@ -330,7 +327,9 @@ def _predictions(
             argument="probabilities",
         )
     else:
-        scores = output[column] if column is not None and hasattr(output, "columns") else output
+        scores = (
+            _column(column, [output], "predictions") if column is not None and hasattr(output, "columns") else output
+        )
     return _of_scores(_as_array(scores), dataset.labels_data, weight, config)
 
 
@@ -356,6 +355,8 @@ def _as_array(scores: Any) -> Any:
     found = np.asarray(scores)
     if found.dtype == object and found.ndim == 1 and len(found) and np.ndim(found[0]) == 1:
         return np.stack([np.asarray(row) for row in found])
+    if found.dtype == object and all(isinstance(one, float) for one in found.ravel()):
+        found = found.astype(np.float64)
     if found.ndim == 2 and found.shape[1] == 1:
         return found[:, 0]
     return found

@@ -81,7 +81,10 @@ def to_onnx(
     """
     saved = _saved(recalibrator)
     _check.choice(dtype, get_args(Dtype), "dtype")
-    graph = _Graph(_checked_opset(opset))
+    names = _checked_name(input_name, "input_name"), _checked_name(output_name, "output_name")
+    if input_name == output_name:
+        raise InputError("{argument} must differ from input_name, got {got!r}", argument="output_name", got=output_name)
+    graph = _Graph(_checked_opset(opset), prefix=_free_prefix({*names}))
     kind, columns = ELEMENT_TYPES[dtype], saved["columns"]
     scores = graph.op("Cast", input_name, to=TensorProto.DOUBLE)
     graph.op("Cast", _applied(graph, saved, scores, dtype), to=kind, output=output_name)
@@ -130,11 +133,17 @@ def append_to(
     onnx.ModelProto
         The outputs of the model, and the recalibrated probabilities in the type of its scores. A predicted label among
         its outputs is still that of the model.
+
+    Notes
+    -----
+    Probabilities that are outside [0, 1] by rounding count as 0 and 1: those of a random forest may be 1.0000001.
     """
     joined = onnx.ModelProto()
-    joined.CopyFrom(model if isinstance(model, onnx.ModelProto) else onnx.load(os.fspath(model)))
+    joined.CopyFrom(_loaded(model))
+    _checked_name(output_name, "output_name")
     saved = _saved(recalibrator)
     tensor, kind, dims = _scores_of(joined, output)
+    _refuse_other_order(joined, saved)
     taken = _names_in(joined.graph)
     if output_name in taken:
         raise InputError(
@@ -146,6 +155,8 @@ def append_to(
     graph = _Graph(_checked_opset(opset), prefix=_free_prefix(taken))
     dtype: Dtype = "float32" if kind == TensorProto.FLOAT else "float64"
     scores = graph.op("Cast", tensor, to=TensorProto.DOUBLE)
+    if saved["input"] == "probabilities":
+        scores = graph.rounded(scores)
     calibrated, shape = _joined(graph, saved, scores, dims, dtype)
     graph.op("Cast", calibrated, to=kind, output=output_name)
     joined.graph.node.extend(graph.nodes)
@@ -175,6 +186,31 @@ def _saved(recalibrator: Any) -> Map:
     return saved
 
 
+def _loaded(model: Any) -> Any:
+    """Return a model, from its file if a path is given."""
+    if isinstance(model, onnx.ModelProto):
+        return model
+    if not isinstance(model, (str, os.PathLike)):
+        raise InputError(
+            "{argument} must be an onnx.ModelProto or its file, got {got}", argument="model", got=type(model).__name__
+        )
+    try:
+        return onnx.load(os.fspath(model))
+    except Exception as error:  # protobuf has errors of its own for what it cannot parse
+        raise InputError(
+            "{argument}: {path} cannot be read as an ONNX model: {why}",
+            argument="model",
+            path=os.fspath(model),
+            why=getattr(error, "strerror", None) or "it is something else, or incomplete",
+        ) from error
+
+
+def _checked_name(name: Any, argument: str) -> str:
+    if not isinstance(name, str) or not name:
+        raise InputError("{argument} must be a name, got {got!r}", argument=argument, got=name)
+    return name
+
+
 def _checked_opset(opset: Any) -> int:
     newest = onnx.defs.onnx_opset_version()
     if isinstance(opset, bool) or not isinstance(opset, int) or not OLDEST_OPSET <= opset <= newest:
@@ -200,6 +236,24 @@ def _describe(model: Any, saved: Map) -> None:
 def _names_in(graph: Any) -> set[str]:
     values = [name for node in graph.node for name in (*node.input, *node.output, node.name)]
     return {*values, *(one.name for one in (*graph.input, *graph.output, *graph.initializer))}
+
+
+def _refuse_other_order(model: Any, saved: Map) -> None:
+    """Raise if a classifier in the model has the classes of the map in another order: columns would be mixed up."""
+    ours = [str(one) for one in saved["classes"]]
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            if attribute.name not in ("classlabels_int64s", "classlabels_ints", "classlabels_strings"):
+                continue
+            theirs = [*map(str, attribute.ints), *(one.decode(errors="replace") for one in attribute.strings)]
+            if theirs != ours and sorted(theirs) == sorted(ours):
+                raise InputError(
+                    "the columns of the model are the classes {theirs}, but the map was fitted on {ours}: fit the "
+                    "recalibrator on the scores in the order of the model",
+                    theirs=theirs,
+                    ours=ours,
+                    argument="recalibrator",
+                )
 
 
 def _free_prefix(taken: set[str]) -> str:
@@ -329,6 +383,12 @@ class _Graph:
 
     def clip(self, x: str, low: Any, high: Any) -> str:
         return self.smaller(self.larger(x, low), high)
+
+    def rounded(self, p: str) -> str:
+        """Return probabilities, with those that are outside [0, 1] by no more than rounding moved to the end."""
+        low, high = -_check.ROW_SUM_TOLERANCE, 1 + _check.ROW_SUM_TOLERANCE
+        close = self.op("And", self.op("LessOrEqual", low, p), self.op("LessOrEqual", p, high))
+        return self.where(close, self.clip(p, 0.0, 1.0), p)
 
     def sigmoid(self, z: str) -> str:
         """Return 1 / (1 + exp(-z)), which the operator of ONNX Runtime rounds to 0 far out."""
@@ -636,7 +696,7 @@ def _log_odds(g: _Graph, z: str, k: int, n_classes: int) -> str:
     others = g.column(z, [j for j in range(n_classes) if j != k])
     top = g.row_max(others)
     rest = g.add(top, g.op("Log", g.row_sum(g.op("Exp", g.subtract(others, top)))))
-    return g.subtract(g.column(z, k), g.op("Squeeze", rest, g.constant([1], np.int64)))
+    return _difference(g, g.column(z, k), g.op("Squeeze", rest, g.constant([1], np.int64)))
 
 
 def _normalised(g: _Graph, rows: str) -> str:

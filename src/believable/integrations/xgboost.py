@@ -61,7 +61,7 @@ def eval_metric(metric: str, **options: Any) -> Callable[..., float]:
     """Make an `eval_metric` for `XGBClassifier`: `eval_metric(labels, probabilities, sample_weight=None) -> value`.
 
     Its use is that of `custom_metric`. scikit-learn's interface has no switch for metrics of which higher is better, so
-    these are negated.
+    these are negated, and called "negative_auc", for example.
 
     Parameters
     ----------
@@ -91,5 +91,5 @@ def eval_metric(metric: str, **options: Any) -> Callable[..., float]:
         checked = Predictions(probabilities, np.asarray(labels), sample_weight=sample_weight)
         return sign * float(row.function(checked, **asked.options))
 
-    evaluated.__name__ = row.name
+    evaluated.__name__ = row.name if sign > 0 else f"negative_{row.name}"  # XGBoost maximises what begins with "auc"
     return evaluated

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from believable.metrics.estimators import ResponseMethod, held_out_predictions, 
 from believable.plots.frame import Drawing
 from believable.plots.reliability import Reliability, computed, draw_all, lines_of
 from believable.predictions import Predictions
+from believable.predictions.view import KEPT_APART, RANKED
 from believable.stats.source import TEN, UNIFORM, BinsAsked
 
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ class ReliabilityDisplay:
         strategy: Strategy = UNIFORM,
         sample_weight: Any = None,
         pos_label: Any = None,
+        classes: Sequence[Any] | None = None,
         notion: Notion | None = None,
         level: float = 0.95,
         band: Band = "pointwise",
@@ -206,6 +208,8 @@ class ReliabilityDisplay:
             As in `from_estimator`.
         pos_label : optional
             The label that `y_prob` is the probability of.
+        classes : sequence, optional
+            The labels in the order of the columns of `y_prob`, unless they are numbered from 0.
 
         Returns
         -------
@@ -213,7 +217,7 @@ class ReliabilityDisplay:
             The display, drawn.
         """
         _refuse_scores_first(y_true, y_prob)
-        predictions = Predictions(y_prob, y_true, pos_label=pos_label, sample_weight=sample_weight)
+        predictions = Predictions(y_prob, y_true, pos_label=pos_label, classes=classes, sample_weight=sample_weight)
         value = _reliability(predictions, n_bins, strategy, notion, level, band)
         return cls(value, name=name, pos_label=pos_label).plot(ax)
 
@@ -274,6 +278,14 @@ def _reliability(
     folds: Array | None = None,
 ) -> Reliability:
     _check.choice(band, BANDS, "band")
+    _check.notion(notion)
+    if predictions.kind == "multiclass" and notion in (*KEPT_APART, *RANKED):
+        raise InputError(
+            "a ReliabilityDisplay shows one curve, not {notion=}: for one class, pass its label (from_estimator) or "
+            "its scores (from_predictions); for all of them, use plot_classwise_reliability",
+            argument="notion",
+            notion=notion,
+        )
     return computed(predictions, BinsAsked(n_bins, strategy, notion), level, band, None, folds, with_histogram=True)
 
 

@@ -31,7 +31,9 @@ MIN_SHARE_OF_CELL = 0.15  # an ax never gets narrower or lower than this, howeve
 
 def figure_of(ax: Axes) -> Figure:
     """Return the whole figure that an ax lies in."""
-    figure: Any = ax.get_figure(root=True)
+    figure: Any = ax.get_figure()
+    while (parent := getattr(figure, "figure", figure)) is not figure:  # a part of a figure lies in another
+        figure = parent
     return figure  # type: ignore[no-any-return]
 
 
@@ -48,7 +50,7 @@ def cell_of(ax: Axes) -> Bbox:
     Titles and legends of the figure itself have their own room. An ax that is in no grid has its box and nothing more.
     """
     spec = ax.get_subplotspec()
-    figure: Any = ax.get_figure(root=False)
+    figure: Any = ax.figure
     if spec is None:
         return ax.get_window_extent()
     return _cell_in_grid(spec, figure).transformed(figure.transSubfigure)
@@ -151,7 +153,7 @@ def _within_cell(ax: Any, renderer: Any) -> Bbox:
     y0 = y1 - (y1 - cell.y0 - below) / (1 + hanging)
     x1 = max(x1, x0 + MIN_SHARE_OF_CELL * cell.width)
     y0 = min(y0, y1 - MIN_SHARE_OF_CELL * cell.height)
-    return Bbox.from_extents(x0, y0, x1, y1).transformed(ax.get_figure(root=False).transSubfigure.inverted())
+    return Bbox.from_extents(x0, y0, x1, y1).transformed(ax.figure.transSubfigure.inverted())
 
 
 def width_right_of(ax: Axes, start: Axes | None = None) -> float:

@@ -138,16 +138,20 @@ def metric_families(
     random_state: Any = 0,
 ) -> list[MetricFamily]:
     """Return what `prometheus_text` writes, as values; the parameters are the same."""
-    named = meters if isinstance(meters, Mapping) else {None: meters}
+    named = _named(meters)
     constant = _checked_labels(labels, (*OWN_LABELS, *(["model"] if isinstance(meters, Mapping) else [])))
     if not isinstance(prefix, str) or not METRIC_NAME.fullmatch(prefix):
-        raise InputError("{argument} must be letters, digits and _, got {got!r}", argument="prefix", got=prefix)
+        raise InputError(
+            "{argument} must be letters, digits and _, and not start with a digit, got {got!r}",
+            argument="prefix",
+            got=prefix,
+        )
     n_bins, level = _check.positive_integer(n_bins, "n_bins"), _check.level(level)
     _check.notion(notion)
     _check.flag(intervals, "intervals")
     found: dict[str, MetricFamily] = {}
     for name, one in named.items():
-        own = constant if name is None else {"model": str(name), **constant}
+        own = constant if name is None else {"model": name, **constant}
         writer = _Writer(found, prefix, own)
         if isinstance(one, CalibrationMeter):
             _report_meter(writer, one, n_bins, notion, intervals, level, random_state)
@@ -163,6 +167,17 @@ def metric_families(
                 got=type(one).__name__,
             )
     return list(found.values())
+
+
+def _named(meters: Any) -> dict[str | None, Any]:
+    """Return what to report, by the text of its name; None for what has no name."""
+    if not isinstance(meters, Mapping):
+        return {None: meters}
+    named: dict[str | None, Any] = {str(name): one for name, one in meters.items()}
+    if len(named) < len(meters):
+        twice = next(name for name in named if [*map(str, meters)].count(str(name)) > 1)
+        raise InputError("{argument} has two names that are written {got!r}", argument="meters", got=twice)
+    return named
 
 
 def _checked_labels(labels: Mapping[str, str] | None, taken: Sequence[str]) -> dict[str, str]:

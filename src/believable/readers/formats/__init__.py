@@ -82,6 +82,8 @@ def source_of(path: str | os.PathLike[str], format: str | None = None) -> Source
             raise InputError(f"there is no file {name}")
         if file.is_dir():
             raise InputError(f"{name} is a folder, not a file")
+        if any("\ud800" <= letter <= "\udfff" for letter in name):  # bytes that Python could not decode
+            raise InputError(f"the name of the file {name!r} is not UTF-8: rename it")
         if not file.is_file():  # a pipe, such as a shell's <(...)
             return _read_already(name, file.read_bytes(), said)
         found = said or format_by_ending(file) or _refuse_ending(file)

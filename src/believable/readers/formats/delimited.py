@@ -60,7 +60,8 @@ class Delimited(TextFormat, FrameSink):
                 frame.collect().write_csv(stream, separator=self.separator)
         elif compressed:
             frame.sink_csv(where, separator=self.separator, compression="gzip")
-        elif polars_before(1, 30) and not isinstance(where, Path):
+        elif polars_before(1, 30) and not (isinstance(where, Path) and self.separator == ","):
+            # Which sinks to paths alone, and writes commas into the header of any file.
             frame.collect().write_csv(where, separator=self.separator)
         else:
             frame.sink_csv(where, separator=self.separator)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
 
@@ -48,6 +48,7 @@ NO_ANSWER, PARTIAL = "N", "P"
 ENDED_IN_ERROR, INVALIDATED, NOT_SCORED = "sample ended in an error", "invalidated sample", "not scored"
 
 
+Read = Callable[[dict[str, Any]], Iterator[Sample]]  # yields the samples, and fills in the header
 Place = tuple[int, str]  # of a sample in the order of the rows: its epoch, then its id
 
 
@@ -130,16 +131,39 @@ def load_eval_log(
     >>> loaded.predictions.scores.tolist(), loaded.taken
     ([0.9], 'confidences match.metadata.confidence, marks match')
     """
-    path = Path(path)
-    columns = [by] if isinstance(by, str) else list(by)
+    return answers_in(
+        lambda header: samples(path, header),
+        Path(path),
+        confidence=confidence,
+        correct=correct,
+        cluster=cluster,
+        by=[by] if isinstance(by, str) else list(by),
+        percent=percent,
+    )
+
+
+def answers_in(
+    read: Read,
+    path: Path,
+    *,
+    confidence: str | None = None,
+    correct: str | None = None,
+    cluster: str | None = None,
+    by: Sequence[str] = (),
+    percent: bool = False,
+) -> Loaded:
+    """Read confidences and marks from samples that `read` yields, each time anew; see `load_eval_log`.
+
+    `path` is the name of their source, for messages and the title.
+    """
     header: dict[str, Any] = {}
-    names = _names(path, confidence, correct, header)
+    names = _names(read, path, confidence, correct, header)
     places: list[Place] = []
     answers: list[Answer] = []
     dropped: Counter[str] = Counter()
     grades: Counter[str] = Counter()
     in_words = odd = 0
-    for sample in samples(path, header):
+    for sample in read(header):
         places.append(_place(sample))
         found = _fields_of(sample)
         record = Record(
@@ -161,7 +185,7 @@ def load_eval_log(
                 cluster=_id(sample) if cluster is None else _cluster(path, record, cluster),
                 confidence=value,
                 mark=_mark(path, record, names.correct),
-                by=tuple(_value_of(record, name) for name in columns),
+                by=tuple(_value_of(record, name) for name in by),
             )
         )
     if not answers:
@@ -169,7 +193,7 @@ def load_eval_log(
         raise InputError(f"{path}: no sample has both a confidence and a score ({counts})")
     answers.sort(key=lambda answer: answer.place)
     marks = np.array([answer.mark for answer in answers])
-    subgroups_by = {name: [answer.by[k] for answer in answers] for k, name in enumerate(columns)}
+    subgroups_by = {name: [answer.by[k] for answer in answers] for k, name in enumerate(by)}
     with_clusters = cluster is not None or len({id for _, id in places}) < len(places)
     return Loaded(
         predictions=Predictions(
@@ -181,7 +205,7 @@ def load_eval_log(
         title=path.name,
         taken=f"confidences {names.confidence}, marks {names.correct}"
         + (f", clusters by {'sample' if cluster is None else cluster}" if with_clusters else "")
-        + (f", subgroups {', '.join(columns)}" if columns else ""),
+        + (f", subgroups {', '.join(by)}" if by else ""),
         clusters=np.array([answer.cluster for answer in answers], object) if with_clusters else None,
         by={name: subgroups(path, name, column) for name, column in subgroups_by.items()},
         dropped=dict(dropped),
@@ -325,11 +349,11 @@ def _quoted(names: Iterable[str]) -> str:
 # --- which fields -----------------------------------------------------------------------------------------------------
 
 
-def _names(path: Path, confidence: str | None, correct: str | None, header: dict[str, Any]) -> Names:
+def _names(read: Read, path: Path, confidence: str | None, correct: str | None, header: dict[str, Any]) -> Names:
     """Find the fields of the confidence and of the mark; raise if they are missing or ambiguous."""
     seen: dict[str, list[Field]] = {}
     looked_at = n = errors = 0
-    for sample in samples(path, header):
+    for sample in read(header):
         n += 1
         errors += sample.get("error") is not None
         if not _scores(sample):
@@ -412,7 +436,7 @@ def _called(names: Sequence[str], asked: str) -> list[str]:
     return [asked] if asked in names else [name for name in names if name.endswith(f".{asked}")]
 
 
-def _only(path: Path, found: Sequence[str], names: Iterable[str], asked: str | None, what: str, none: str) -> str:
+def _only(path: Path, found: Sequence[str], names: Collection[str], asked: str | None, what: str, none: str) -> str:
     """Return the only field that was found; raise if there are none or several."""
     if len(found) == 1:
         return found[0]
@@ -425,10 +449,12 @@ def _only(path: Path, found: Sequence[str], names: Iterable[str], asked: str | N
             found=_quoted(found),
             choice=choice,
         )
+    if asked is not None:
+        sentence = "{file}: there is no field {asked!r}; there are {there}"
+    else:
+        sentence = "{file}: {none}" + ("; or choose one of {there} with {choice}" if names else "")
     raise InputError(
-        "{file}: {none}; or choose one of {there} with {choice}"
-        if asked is None
-        else "{file}: there is no field {asked!r}; there are {there}",
+        sentence,
         file=path,
         none=none,
         asked=asked,

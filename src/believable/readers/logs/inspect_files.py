@@ -16,13 +16,14 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from believable.errors import InputError, MissingDependencyError
+from believable.errors import BelievableError, InputError, MissingDependencyError
 
 ENDING = ".eval"
-SAMPLES = re.compile(r"samples/[^/]+\.json")
+SAMPLES = re.compile(r"samples/.+\.json", re.DOTALL)  # an id may contain anything
 HEADER = "header.json"
 UNFINISHED = {"status": "started"}
 ZSTANDARD = 93  # the number of this compression in ZIP archives
@@ -105,16 +106,21 @@ def _content(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> b
             f"({LARGEST_MEMBER >> 30} GiB)"
         )
     try:
-        if member.compress_type == ZSTANDARD and sys.version_info < PYTHON_WITH_ZSTANDARD:
+        if member.compress_type == ZSTANDARD:
             return _unpacked(path, archive, member)
         with archive.open(member) as stream:
             return stream.read()
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+    except (BelievableError, MemoryError):
+        raise
+    except Exception as error:  # each decompressor has errors of its own
         raise InputError(f"{path}: {member.filename!r} is damaged or encrypted: {error}") from error
 
 
 def _unpacked(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """Return a member that is compressed with Zstandard, for versions of Python that cannot read it themselves."""
+    """Return a member that is compressed with Zstandard.
+
+    `zipfile` reads it from Python 3.14 on, but only the first of the frames in which Inspect writes large members.
+    """
     as_stored = copy.copy(member)
     as_stored.compress_type = zipfile.ZIP_STORED
     as_stored.file_size = member.compress_size
@@ -128,6 +134,8 @@ def _unpacked(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> 
 
 def _decompressed(path: Path, packed: IO[bytes]) -> Any:
     """Return a stream of what Zstandard compressed, by the first package that is there."""
+    if sys.version_info >= PYTHON_WITH_ZSTANDARD:
+        return import_module("compression.zstd").ZstdFile(packed)
     try:
         import zstandard
     except ImportError:
