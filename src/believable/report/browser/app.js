@@ -175,7 +175,7 @@ const App = (() => {
       const site = ["north", "east", "south"][Math.floor(3 * random())];
       const logit = 2.4 * (random() + random() + random() - 1.5);
       const score = 1 / (1 + Math.exp(-(site === "south" ? 3.2 : 1.9) * logit));
-      lines.push(`${score.toFixed(4)},${Number(random() < 1 / (1 + Math.exp(0.2 - logit)))},${site}`);
+      lines.push(`${score.toFixed(6)},${Number(random() < 1 / (1 + Math.exp(0.2 - logit)))},${site}`);
     }
     take({ blob: new Blob([`${lines.join("\n")}\n`]), name: "example.csv", typed: true, by: ["site"] });
   }

@@ -28,6 +28,10 @@ from believable.report.wording import SHORT_METRIC_NAMES, short_name
 
 FOLDER = "believable.report.browser"
 FOR_NODE = re.compile(r'^ *"use strict";\n|^if \(typeof module !== "undefined"\).*\n', re.MULTILINE)
+COMPUTED = (
+    "Everything is computed from the rows of your file, in this browser. What changes with the controls is computed from "
+    "counts in 840 narrow cells for each selection, and equals what Python computes from the same cells."
+)
 LEVEL = "95 %"  # of all intervals on this page
 # In order, because each may use those before it. What the worker computes with comes first, then what is shown.
 READING = ("delimited.js", "columns.js", "read.js")
@@ -85,8 +89,8 @@ def audit_page() -> str:
         explanations=explanations(SHORT_METRIC_NAMES),
         legend=template("legend", level=LEVEL, interval=why("interval", "interval"), floor=why("floor", "noise floor")),
         live=template("live", of_bins=entries(NUMBERS_OF_BINS, {}), of_rows=entries(NUMBERS_OF_ROWS, {}), left_out=""),
-        reading_scores=template("reading", level=LEVEL, **TERMS_OF_SCORES),
-        reading_confidences=template("reading", level=LEVEL, **TERMS_OF_CONFIDENCE),
+        reading_scores=template("reading", level=LEVEL, computed=COMPUTED, **TERMS_OF_SCORES),
+        reading_confidences=template("reading", level=LEVEL, computed=COMPUTED, **TERMS_OF_CONFIDENCE),
         facts=_facts(),
     )
 
