@@ -3,9 +3,8 @@ const Calibration = (() => {
   "use strict";
 
   const [SCHEMA, VERSION] = ["believable.Audit", 2];
-  const SIMULATED = ["smece", "ks", "ici"];
   const NOTE_ON_SIMULATION =
-    "The intervals of the smooth ECE, the Kolmogorov–Smirnov error and the ICI come from the same simulations as in Python, but may differ in the second digit; all other numbers are the same.";
+    "The intervals of calibration errors come from the same simulations as in Python. A rounding error may change a draw, so that an end differs in its second digit: seldom, but for the smooth ECE, the Kolmogorov–Smirnov error and the ICI often where scores are tied, 0 or 1. All other numbers are the same.";
 
   // Audit the rows of input ({kind, scores, labels, weights, clusters, classes, pairs, groups, ...}); options are {bins,
   // strategy, level, seed, fix}, and onProgress is called with a share from 0 to 1 and a sentence.
@@ -91,7 +90,7 @@ const Calibration = (() => {
   }
 
   function approximations(metrics, fixed) {
-    const simulated = metrics.some(({ alias, low }) => SIMULATED.includes(alias) && low !== null);
+    const simulated = metrics.some(({ family, low }) => family === "calibration" && low !== null);
     return [...(simulated ? [NOTE_ON_SIMULATION] : []), ...(fixed.approximations || [])];
   }
 
