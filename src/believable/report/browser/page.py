@@ -29,8 +29,8 @@ from believable.report.wording import SHORT_METRIC_NAMES, short_name
 FOLDER = "believable.report.browser"
 FOR_NODE = re.compile(r'^ *"use strict";\n|^if \(typeof module !== "undefined"\).*\n', re.MULTILINE)
 COMPUTED = (
-    "Everything is computed from the rows of your file, in this browser. What changes with the controls is computed from "
-    "counts in 840 narrow cells for each selection, and equals what Python computes from the same cells."
+    "Everything is computed from the rows of your file, in this browser. What changes with the controls is computed "
+    "from counts in 840 narrow cells for each selection, and equals what Python computes from the same cells."
 )
 LEVEL = "95 %"  # of all intervals on this page
 # In order, because each may use those before it. What the worker computes with comes first, then what is shown.
