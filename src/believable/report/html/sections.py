@@ -44,8 +44,8 @@ A_CONSTANT_IS_USELESS = "Always predicting the base rate is calibrated, and usel
 KEYS_OF_SELECTION = "Computed in this page from 840 cells, without intervals. – marks what they cannot tell."
 COMPUTED = (
     "The file holds counts in 840 narrow cells for each selection. What changes with the controls is computed from "
-    "them in your browser, and equals what Python computes from the same cells. Everything else was computed from the rows "
-    "when the page was made."
+    "them in your browser, and equals what Python computes from the same cells. Everything else was computed from the "
+    "rows when the page was made."
 )
 MARK_OF_TONE = {"good": "✓", "warn": "!", "bad": "✕", "unsure": "?"}
 MAX_EVIDENCE_LINES, MAX_SHARES = 7, 50
