@@ -302,6 +302,23 @@ def test_bad_files_get_a_sentence(page):
         page.wait_for_function("said => document.getElementById('wrong').textContent === said", arg=said)
 
 
+def test_rows_with_missing_values(page):
+    """The sentence names the control that leaves them out, which is shown; the bins can be chosen there, too."""
+    rows = table(300).splitlines()
+    text = "\n".join([*rows, ",1,north,1", "0.5,,south,2"])
+    drop(page, "gaps.csv", text)
+    assert "choose “Leave out rows with missing values”" in sentence(page)
+    page.check("#drop-missing")
+    page.fill("#n-bins", "7")
+    page.select_option("#spacing", "quantile")
+    page.uncheck("#fix")
+    page.click("#columns button[type=submit]")
+    page.wait_for_selector("#verdict")
+    assert "missing score: 1; missing label: 1" in words_of(page, "#from")
+    assert "7 quantile bins" in words_of(page, "#live-said")
+    assert "it was not requested" in words_of(page, "#fix")
+
+
 def test_hostile_names_stay_text(page):
     """Names of columns, classes, subgroups and files are shown as they are written, wherever they appear."""
     rng = np.random.default_rng(1)

@@ -281,6 +281,7 @@ const App = (() => {
       if (said.labels && said.labels.length) { labels = said.labels; follow(); }
       choosing();
       wrong(said.error);
+      if (said.error.includes("“Leave out")) at("more").open = true;
       return;
     }
     finish(said.done.result, choice);
