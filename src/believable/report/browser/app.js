@@ -267,7 +267,7 @@ const App = (() => {
     if (waiting.size) stop();
     wrong("");
     const choice = asked();
-    const how = { bins: Number(at("n-bins").value), strategy: at("spacing").value, level: 0.95, seed: 0, fix: at("fix").checked };
+    const how = { bins: Number(at("n-bins").value), strategy: at("spacing").value, level: 0.95, seed: 0, fix: at("try-fix").checked };
     busy(`Reading ${source.name}`);
     at("heard").textContent = `Auditing ${source.name}.`;
     if (opened !== source) await open();
