@@ -21,7 +21,20 @@ from tests.needs import need
 FOLDER = Path(believable.__file__).parent / "report" / "browser" / "numerics"
 GOLDEN = Path(__file__).parent / "golden"
 SCRIPTS = (
-    *("special", "draws", "linear", "rows", "count", "words", "curves", "logistic", "smooth", "cells", "shapes", "units"),
+    *(
+        "special",
+        "draws",
+        "linear",
+        "rows",
+        "count",
+        "words",
+        "curves",
+        "logistic",
+        "smooth",
+        "cells",
+        "shapes",
+        "units",
+    ),
     *("errors", "inversion", "floor", "resampling", "roc", "evidence", "rules", "parts", "advice", "pack", "slices"),
     *("measure", "judge", "calibration"),
 )
@@ -128,7 +141,9 @@ def in_node(expression: str, given: Any) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "numerics.js"
         path.write_text(script, encoding="utf-8")
-        done = subprocess.run([need("node"), str(path)], input=json.dumps(given), capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [need("node"), str(path)], input=json.dumps(given), capture_output=True, text=True, check=False
+        )
     assert not done.returncode, done.stderr[-2000:]
     return json.loads(done.stdout)
 
@@ -178,7 +193,7 @@ def loose_differences(expected: Any, got: Any) -> list[str]:
     for name in ("metrics", "subgroups", "parts"):
         for one, other in zip(expected[name], got[name], strict=True):
             kept = [{key: value for key, value in part.items() if key not in ("low", "high")} for part in (one, other)]
-            found += differences(*kept, path=f"{name}[{one['name']}]")
+            found += differences(kept[0], kept[1], f"{name}[{one['name']}]")
     return found + differences(expected["table"], got["table"], "table") + differences(expected["lines"], got["lines"])
 
 

@@ -48,7 +48,7 @@ def golden_in_node() -> dict[str, Any]:
 
 
 def test_there_is_a_golden_file_for_every_case() -> None:
-    assert NAMES == sorted(name for name, _ in golden_cases())
+    assert sorted(name for name, _ in golden_cases()) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -139,7 +139,9 @@ def test_bad_rows_are_refused_with_the_sentences_of_python() -> None:
     asked = []
     for scores, labels, weights in BAD_ROWS:
         rows = Case.of(np.array(scores, np.float64), labels, weights).asked()
-        rows["rows"]["scores"] = json.loads(json.dumps(rows["rows"]["scores"]).replace("NaN", '"NaN"').replace("Infinity", '"Infinity"'))
+        rows["rows"]["scores"] = json.loads(
+            json.dumps(rows["rows"]["scores"]).replace("NaN", '"NaN"').replace("Infinity", '"Infinity"')
+        )
         rows["rows"]["weights"] = json.loads(json.dumps(rows["rows"]["weights"]).replace("NaN", '"NaN"'))
         asked.append(rows)
     for (scores, labels, weights), got in zip(BAD_ROWS, in_node("input.map(asked)", asked), strict=True):
@@ -150,7 +152,12 @@ def test_bad_rows_are_refused_with_the_sentences_of_python() -> None:
 
 def test_one_cluster_and_bad_options_are_refused() -> None:
     p, y = [0.2, 0.4, 0.7], [0, 1, 1]
-    asked = [Case.of(p, y, clusters=[1, 1, 1]), Case.of(p, y, bins=0), Case.of(p, y, level=1), Case.of(p, y, strategy="x")]
+    asked = [
+        Case.of(p, y, clusters=[1, 1, 1]),
+        Case.of(p, y, bins=0),
+        Case.of(p, y, level=1),
+        Case.of(p, y, strategy="x"),
+    ]
     found = [one["error"] for one in in_node("input.map(asked)", [case.asked() for case in asked])]
     assert found == [
         "clusters holds only one cluster: the variation between clusters needs at least two",

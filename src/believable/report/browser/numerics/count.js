@@ -131,15 +131,16 @@ const Count = (() => {
   // Points with neighbours merged at their mean score.
   function gathered(points, starts) {
     const made = emptyPoints(starts.length);
-    for (let k = 0; k < starts.length; k++) {
-      const end = k + 1 < starts.length ? starts[k + 1] : points.score.length;
-      let wp = 0;
-      for (let i = starts[k]; i < end; i++) {
-        for (const name of ["n", "ny", "w", "wy", "w2", "w2y"]) made[name][k] += points[name][i];
-        wp += points.w[i] * points.score[i];
+    const together = (into, value) => {
+      for (let k = 0; k < starts.length; k++) {
+        const end = k + 1 < starts.length ? starts[k + 1] : points.score.length;
+        for (let i = starts[k]; i < end; i++) into[k] += value[i];
       }
-      made.score[k] = wp / made.w[k];
-    }
+    };
+    for (const name of ["n", "ny", "w", "wy", "w2", "w2y"]) together(made[name], points[name]);
+    const { w, score } = points;
+    together(made.score, w.map((one, i) => one * score[i]));
+    for (let k = 0; k < starts.length; k++) made.score[k] /= made.w[k];
     made.total = sum(made.w);
     return made;
   }
@@ -300,7 +301,7 @@ const Count = (() => {
     return s;
   }
 
-  return { order, pointsOf, sum, running, search, cellStarts, gathered, merged, uniformEdges, quantileEdges, quantilePositions, place, bins, binned, withMeans, onlyStratum, entries, sumsOfPoints, BIN_SUMS };
+  return { order, pointsOf, sum, running, search, cellStarts, gathered, merged, quantilePositions, bins, onlyStratum, entries, sumsOfPoints };
 })();
 
 if (typeof module !== "undefined") module.exports = Count;

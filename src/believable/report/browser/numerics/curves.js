@@ -297,7 +297,7 @@ const Curves = (() => {
     ];
   }
 
-  return { index, indexOfRows, smoothed, corp, pav, lines, quantile, roundHalfEven, interpolated };
+  return { index, indexOfRows, lines, quantile, roundHalfEven };
 })();
 
 if (typeof module !== "undefined") module.exports = Curves;

@@ -116,7 +116,7 @@ const Errors = (() => {
     return Float64Array.from({ length: wy.length / m }, (_, r) => largestGap(excess, r * m, m) / cells.total);
   }
 
-  return { ask, questionOfBins, statsOf };
+  return { ask, statsOf };
 })();
 
 if (typeof module !== "undefined") module.exports = Errors;

@@ -248,7 +248,7 @@ const Floor = (() => {
     return [...starts].sort((x, y) => x - y);
   }
 
-  return { floor, floorWith, detectable, jointTest, groupsOf, share };
+  return { floor, floorWith, detectable, jointTest, groupsOf };
 })();
 
 if (typeof module !== "undefined") module.exports = Floor;

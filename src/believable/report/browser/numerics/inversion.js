@@ -147,6 +147,8 @@ const Inversion = (() => {
 
     at(error) {
       if (!this.tried.has(error)) {
+        const { onStep } = this.question.settings;
+        if (onStep) onStep();
         const shown = this.shown(error);
         const tiny = TIED * this.observed;
         let [least, most] = [0, 0];
@@ -327,7 +329,7 @@ const Inversion = (() => {
     return values[k] + ((values[k + 1] - values[k]) / (places[k + 1] - places[k])) * (x - places[k]);
   }
 
-  return { interval, intervalWith, invert };
+  return { interval, intervalWith };
 })();
 
 if (typeof module !== "undefined") module.exports = Inversion;

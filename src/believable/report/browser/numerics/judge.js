@@ -60,7 +60,7 @@ const Judge = (() => {
     const ends = Inversion.interval(question, level, INTERVAL_DRAWS, seed);
     const floor = Floor.floor(question, FLOOR_DRAWS, seed);
     const points = Count.pointsOf(curve);
-    const { bins, ranged } = binsOfRanges(rows, stats, settings);
+    const bins = binsOfRanges(rows, stats, settings);
     const clustered = rows.cluster ? clusteredCurve(rows, curve, points, seed) : null;
     const effective = clustered ? Units.effectiveRows(bins, [curve], rows.cluster, rows.nClusters) : null;
     const test = Floor.jointTest(points, LEVEL_OF_TESTS, TEST_DRAWS, Draws.generator(seed), clustered && clustered.added);
@@ -97,7 +97,6 @@ const Judge = (() => {
     const average = level === RULES_LEVEL ? evidence.average : averageAt(level);
     const shown = level === RULES_LEVEL ? slope : slopeAt(level).slope;
     const ece = agreeing(ends, rejected, test);
-    void ranged;
     return {
       answer,
       findings,
@@ -142,9 +141,7 @@ const Judge = (() => {
 
   // What clusters add to the gaps of groups of scores, and by how much they increase variances.
   function clusteredCurve(rows, curve, points, seed) {
-    const unit = Count.sum(points.w) / Count.sum(points.n);
     const { last } = Floor.groupsOf(points);
-    void unit;
     const { added, unit: unitOf, nUnits } = Units.residualsByGroup(curve, rows, last, Draws.generator(seed));
     return {
       added,
@@ -155,8 +152,8 @@ const Judge = (() => {
 
   // The bins that ranges are made of: those of the headline, or quantile bins if one of these is crowded.
   function binsOfRanges(rows, stats, settings) {
-    if (!EvidenceOf.isCrowded(stats)) return { bins: stats };
-    return { bins: Errors.statsOf(rows, settings.notion, N_QUANTILE_RANGES, "quantile") };
+    if (!EvidenceOf.isCrowded(stats)) return stats;
+    return Errors.statsOf(rows, settings.notion, N_QUANTILE_RANGES, "quantile");
   }
 
   // The estimate of the ECE and its interval, which excludes 0 if and only if calibration is rejected.

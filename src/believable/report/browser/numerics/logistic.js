@@ -451,7 +451,7 @@ const Logistic = (() => {
     return { value: found.value, low, high };
   }
 
-  return { logit, sigmoid, byLogit, noteOnClipping, inTheLarge, slope, clusteredShift, clusteredSlope, undefinedError, inverse };
+  return { byLogit, noteOnClipping, inTheLarge, slope, clusteredShift, clusteredSlope, undefinedError, inverse };
 })();
 
 if (typeof module !== "undefined") module.exports = Logistic;

@@ -41,8 +41,10 @@ const Measure = (() => {
     const found = [];
     asked.forEach(([alias, family], k) => {
       onEach(k / asked.length);
+      let steps = 0;
+      const onStep = () => onEach((k + ++steps / (steps + 20)) / asked.length); // how many steps there will be is unknown
       try {
-        const one = measured(alias, family, rows, settings, verdict);
+        const one = measured(alias, family, rows, { ...settings, onStep }, verdict);
         if (one) found.push(one);
       } catch (error) {
         if (error.name !== "UndefinedError") throw error; // such as the AUC when all outcomes are the same

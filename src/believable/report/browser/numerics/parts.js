@@ -132,7 +132,7 @@ const Parts = (() => {
   }
 
   function evidenceOfCurve(rows, stats, settings, tests) {
-    const { bins } = Judge.binsOfRanges(rows, stats, settings);
+    const bins = Judge.binsOfRanges(rows, stats, settings);
     const about = Judge.aboutConfidence(rows, settings);
     if (!rows.cluster) return EvidenceOf.ofBins(bins, tests, about);
     const [curve] = Rows.curves(rows, settings.notion);

@@ -83,16 +83,15 @@ const Resampling = (() => {
 
   // The ends of the interval of a metric whose value is known.
   function interval(alias, rows, value, level, nDraws, seed) {
-    const rng = Draws.generator(seed);
     const draws = Math.max(nDraws, Math.min(Math.trunc(10 / (1 - level)), 100000));
-    const { unit, nUnits } = Units.ofRows(rows, rng);
+    const { unit, nUnits, counts } = drawnUnits(rows, draws, seed);
     const sums = sumsOfUnits(rows, unit, nUnits, alias);
     const few = rows.cluster && nUnits < MIN_CLUSTERS;
     if (few || facts[alias]) {
       const leftOut = nUnits > 1 ? Array.from({ length: nUnits }, (_, v) => withoutUnit(alias, sums, v)) : [value];
       return jackknife(alias, value, leftOut, level);
     }
-    const replicates = defined(replicatesOf(alias, sums, nUnits, draws, rng));
+    const replicates = defined(replicatesOf(alias, sums, nUnits, counts()));
     const n = rows.cluster ? rows.nClusters : rows.n;
     const parts = Math.min(nUnits, MAX_PARTS);
     const leftOut = parts > 1 ? defined(Array.from({ length: parts }, (_, part) => valueWith(alias, sums, (u) => (u % parts === part ? 0 : 1)))) : [0];
@@ -100,13 +99,20 @@ const Resampling = (() => {
     return bca(replicates, leftOut, value, wider);
   }
 
-  function replicatesOf(alias, sums, nUnits, draws, rng) {
-    const shares = new Float64Array(nUnits).fill(1 / nUnits);
-    const counts = new Float64Array(nUnits);
-    return Array.from({ length: draws }, () => {
-      rng.multinomial(nUnits, shares, counts);
-      return valueWith(alias, sums, (u) => counts[u]);
-    });
+  // The unit of each row, and how often each is in each replicate: the same for every metric, so drawn only once.
+  function drawnUnits(rows, draws, seed) {
+    const key = `units ${draws} ${seed}`;
+    if (!rows.curves.has(key)) {
+      const rng = Draws.generator(seed);
+      const found = Units.ofRows(rows, rng);
+      let counts = null;
+      rows.curves.set(key, { ...found, counts: () => (counts ??= Units.drawnCounts(found.nUnits, draws, rng)) });
+    }
+    return rows.curves.get(key);
+  }
+
+  function replicatesOf(alias, sums, nUnits, counts) {
+    return Array.from({ length: counts.length / nUnits }, (_, r) => valueWith(alias, sums, (u) => counts[r * nUnits + u]));
   }
 
   function withoutUnit(alias, sums, v) {
@@ -224,7 +230,7 @@ const Resampling = (() => {
     return valueWith(alias, sumsOfUnits(rows, unit, 1, alias), () => 1);
   }
 
-  return { interval, value, MAX_UNITS };
+  return { interval, value };
 })();
 
 if (typeof module !== "undefined") module.exports = Resampling;

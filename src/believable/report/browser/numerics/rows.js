@@ -217,7 +217,7 @@ const Rows = (() => {
     return event;
   }
 
-  return { checked, refuse, curves, classCurve, predicted, taken, eventOf, pick };
+  return { checked, refuse, curves, predicted, taken, eventOf };
 })();
 
 if (typeof module !== "undefined") module.exports = Rows;

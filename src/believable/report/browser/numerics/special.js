@@ -287,7 +287,7 @@ const Special = (() => {
     return found;
   }
 
-  return { normalQuantile, normalCdf, reachOf, erf, erfc, logGamma, betaCdf, betaQuantile, gammaShares, gammaQuantile, tQuantile, exactInterval, wilson, adjusted };
+  return { normalQuantile, normalCdf, reachOf, erf, betaQuantile, gammaQuantile, tQuantile, exactInterval, wilson, adjusted };
 })();
 
 if (typeof module !== "undefined") module.exports = Special;

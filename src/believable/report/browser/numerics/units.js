@@ -366,7 +366,7 @@ const Units = (() => {
     return bounded(deviation(whole) / Math.max(deviation(apart), 1e-300));
   }
 
-  return { ofRows, bins, points, chance, tossed, products, residualsByGroup, designOfRatio, designOfSlope, effectiveRows, labels };
+  return { ofRows, drawnCounts, bins, points, chance, tossed, products, residualsByGroup, designOfRatio, designOfSlope, effectiveRows, labels };
 })();
 
 if (typeof module !== "undefined") module.exports = Units;

@@ -239,7 +239,7 @@ const Words = (() => {
     return `By the usual guideline for the ECE alone (${steps}, otherwise poor): ${grade}.`;
   }
 
-  return { fixed, general, grouped, percents, shown, bounded, digitsApart, rowsRoundedUp, rowsInWords, withoutSign, whereOf, exampleOf, aboutConfidenceOf, needed, headline, details, gradeOf, isOver, weightOf };
+  return { fixed, general, grouped, percents, bounded, rowsRoundedUp, rowsInWords, withoutSign, whereOf, exampleOf, needed, headline, details, gradeOf, isOver, weightOf };
 })();
 
 if (typeof module !== "undefined") module.exports = Words;
