@@ -29,6 +29,13 @@ SCORES = RNG.random(400)
 LABELS = (RNG.random(400) < SCORES**1.6).astype(int)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _service_ends():
+    """End the process that writes the files, which keeps the folder that it was started in."""
+    yield
+    wandb.teardown()
+
+
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """A run that sends nothing."""

@@ -452,7 +452,7 @@ def test_a_wide_batch_takes_little_memory():
     meter.update(logits, labels)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < logits.numel()  # bytes: half of the batch itself
+    assert peak < 2 * logits.numel()  # bytes: the batch itself; converted as a whole, it would have twice as many
 
 
 @pytest.mark.parametrize("from_logits", [False, True])

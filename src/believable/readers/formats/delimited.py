@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, final
+from typing import IO, TYPE_CHECKING, Any, cast, final
 
 from believable.errors import InputError
 from believable.readers.cells import LIKE_THOUSANDS, NULLS
@@ -56,7 +56,7 @@ class Delimited(TextFormat, FrameSink):
 
     def sink(self, frame: polars.LazyFrame, where: Path | IO[bytes], *, compressed: bool) -> None:
         if compressed and polars_before(1, 40):
-            with gzip.open(where, "wb") as stream:
+            with cast("IO[bytes]", gzip.open(where, "wb")) as stream:
                 frame.collect().write_csv(stream, separator=self.separator)
         elif compressed:
             frame.sink_csv(where, separator=self.separator, compression="gzip")

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, final
+from typing import IO, TYPE_CHECKING, Any, cast, final
 
 from believable.errors import InputError, Sentence
 from believable.readers.formats.base import BOM, Format, FrameSink, Source, Table, polars_before
@@ -42,7 +42,7 @@ class JsonLines(TextFormat, FrameSink):
 
     def sink(self, frame: polars.LazyFrame, where: Path | IO[bytes], *, compressed: bool) -> None:
         if compressed and polars_before(1, 40):
-            with gzip.open(where, "wb") as stream:
+            with cast("IO[bytes]", gzip.open(where, "wb")) as stream:
                 frame.collect().write_ndjson(stream)
         elif compressed:
             frame.sink_ndjson(where, compression="gzip")
