@@ -83,6 +83,11 @@ believable decide logistic.csv --threshold 0.2 --threshold 0.5 --plot decision-c
 believable rows --width 0.02 --rate 0.2
 ```
 """,
+    "page": """
+```sh
+believable page --output calibration.html
+```
+""",
     "metrics": """
 ```sh
 believable metrics ece

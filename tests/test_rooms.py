@@ -105,7 +105,7 @@ def test_every_room_is_in_the_table():
 HOSTS = {path.stem.removeprefix("test_") for path in (ROOT / "tests" / "integrations").glob("test_*.py")}
 
 # What the tests of a room need, once it is there.
-WORDS = {"torch": {"torch"}, "engines": {"spark", "dask", "duckdb", "ibis"}, "report/html": {"node", "browser"}}
+WORDS = {"torch": {"torch"}, "engines": {"spark", "dask", "duckdb", "ibis"}, "report": {"node", "browser"}}
 
 
 def test_ci_requires_every_optional_part():

@@ -91,6 +91,16 @@ def test_the_cheat_sheet_opens(site, browser):
     assert browser.title() == "believable: cheat sheet"
 
 
+def test_a_file_can_be_audited_on_the_site(site, browser):
+    """The page that the front page links to is built with the site, and works from the disk alone."""
+    assert '<a href="calibration.html">' in (DOCS / "index.md").read_text()
+    browser.wrong.clear()
+    browser.goto((site / "calibration.html").as_uri())
+    browser.get_by_role("button", name="Try an example").click()
+    browser.wait_for_selector("#verdict")
+    assert browser.wrong == []
+
+
 def test_pictures_fit_a_screen(site, browser):
     """One frame is no taller than 36 em; a picture of many panels fills the width."""
     browser.set_viewport_size({"width": 1440, "height": 800})

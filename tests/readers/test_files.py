@@ -170,6 +170,7 @@ MESSY = {
     "Windows, quoted": b'\xef\xbb\xbf"y","p"\r\n"1","0.5"\r\n"0","0.25"\r\n',
     "semicolons": b"y;p\n1;0.5\n0;0.25\n",
     "European": b"y;p\r\n1;0,5\r\n0;0,25\r\n",
+    "European exponents": b"y;p\n1;5,0e-1\n0;2,5E-01\n",
     "Excel's separator": b"sep=;\r\ny;p\r\n1;0,5\r\n0;0,25\r\n",
     "tabs in a csv": b"y\tp\n1\t0.5\n0\t0.25\n",
     "bars": b"y|p\n1|0.5\n0|0.25\n",

@@ -45,6 +45,14 @@ def test_a_comma_between_thousands_is_no_decimal_comma(tmp_path):
     ]
 
 
+def test_percentages_are_hundredths(tmp_path):
+    """70 % is 0.7, not the next number above it, which lies in another bin."""
+    rows = "".join(f"{k} %,{k % 2},{k}\n" for k in range(101))
+    read = load(put(tmp_path, f"p,y,k\n{rows}")).predictions
+    assert read.scores.tolist() == [k / 100 for k in range(101)]
+    assert load(tmp_path / "data.csv", prob="k", percent=True).predictions.scores.tolist() == read.scores.tolist()
+
+
 NAMES = {
     "leading zeros": ("007", "7", "08"),
     "versions": ("1.10", "1.1", "2.0"),

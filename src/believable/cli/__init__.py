@@ -14,6 +14,7 @@ from believable.cli.decide import decide
 from believable.cli.demo import demo
 from believable.cli.fit import fit
 from believable.cli.metrics import metrics
+from believable.cli.page import page
 from believable.cli.rows import rows
 
 
@@ -58,5 +59,5 @@ def main() -> None:
     """
 
 
-for command in (audit, compare, fit, apply, decide, rows, metrics, demo):
+for command in (audit, compare, fit, apply, decide, rows, metrics, page, demo):
     main.add_command(command)

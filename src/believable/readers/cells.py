@@ -202,7 +202,8 @@ def _hundredths(column: polars.Series) -> polars.Series:
             got=column[row],
             row=row,
         )
-    return column / 100
+    # Polars multiplies by 0.01, which makes 70 % a little more than 0.7, and so puts it into the next bin.
+    return polars.Series(column.name, column.to_numpy() / 100)
 
 
 def _lists(column: polars.Series, percent: bool) -> polars.Series:

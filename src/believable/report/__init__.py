@@ -9,10 +9,12 @@ from believable.report.document import Audit
 from believable.report.several import Audits
 from believable.report.verdicts import Finding, Range, Verdict
 
-__all__ = ["Audit", "Audits", "Finding", "Range", "Verdict", "audit", "verdict"]
+__all__ = ["Audit", "Audits", "Finding", "Range", "Verdict", "audit", "audit_page", "verdict"]
 
 
 def __getattr__(name: str) -> Any:
     if name in ("audit", "verdict"):  # in a later package, because they fill the classes above
         return getattr(import_module("believable.auditing"), name)
+    if name == "audit_page":
+        return import_module("believable.report.browser").audit_page
     raise AttributeError(f"module 'believable.report' has no attribute {name!r}")

@@ -28,7 +28,7 @@ LEADING_ZERO = r"^[-+]?0\d"
 NO_FRACTION = r"\.0+$"  # 1.0 is 1
 THOUSANDS_BY_POINTS = r"^[-+]?[1-9]\d{0,2}\.\d{3}$"
 MORE_DIGITS_THAN_64_BITS = r"^[+-]?\d{19,}$"
-DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+\s*%?\s*)$"
+DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*%?\s*)$"
 
 
 @final

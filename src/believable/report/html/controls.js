@@ -1,8 +1,9 @@
 // What is looked at: the controls, and everything that follows from them.
-const Page = (() => {
+//
+// `audit` is what page.py writes into the report. Its elements are in the document already.
+function pageOf(audit) {
   "use strict";
 
-  const audit = JSON.parse(document.getElementById("audit").textContent);
   const at = (id) => document.getElementById(id);
   const { html, number, share, span, count, edge } = Draw;
   const MOST_QUANTILE = Math.max(40, audit.strategy === "quantile" ? audit.bins : 0);
@@ -15,7 +16,8 @@ const Page = (() => {
   const { classes, groups } = audit;
   const groupNames = groups.map(({ column, level: name }) => `${column} = ${name}`);
   const kept = new Map(audit.slices.map((slice) => [key(slice.class, slice.group, slice.stage), slice]));
-  const stages = ["before", "after"].filter((stage) => audit.slices.some((slice) => slice.stage === stage));
+  const stages = [...new Set(audit.slices.map(({ stage }) => stage))];
+  const stageInWords = (stage) => (audit.stages && audit.stages[stage]) || `${stage} recalibration`;
 
   function key(cls, group, stage) {
     return JSON.stringify([cls, group, stage]);
@@ -71,7 +73,7 @@ const Page = (() => {
   function selectionInWords() {
     const group = state.group === null ? "all rows" : groupNames[state.group];
     const cls = state.class === null ? "" : `, ${audit.kind === "multilabel" ? "label" : "class"} ${classes[state.class]}`;
-    const stage = stages.length > 1 ? `, ${state.stage} recalibration` : "";
+    const stage = stages.length > 1 ? `, ${stageInWords(state.stage)}` : "";
     return `${group}${cls}${stage}`;
   }
 
@@ -303,8 +305,9 @@ const Page = (() => {
     }
     at("reset").addEventListener("click", () => set(start));
     let width = 0;
-    new ResizeObserver(([entry]) => {
-      if (Math.abs(entry.contentRect.width - width) < 1) return;
+    new ResizeObserver(([entry], observer) => {
+      if (!entry.target.isConnected) observer.disconnect(); // another result has taken its place
+      if (!entry.target.isConnected || Math.abs(entry.contentRect.width - width) < 1) return;
       width = entry.contentRect.width;
       show();
     }).observe(at("picture"));
@@ -341,8 +344,4 @@ const Page = (() => {
   }
 
   return { begin, set, numbers, get state() { return { ...state }; } };
-})();
-
-Tables.begin();
-Page.begin();
-window.believable = Page; // for tests, and for the curious
+}

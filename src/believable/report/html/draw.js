@@ -3,7 +3,7 @@ const Draw = (() => {
   "use strict";
 
   // The namespace of SVG is taken from a picture that is there: no address stands in a page that needs no network.
-  const NAMESPACE = document.querySelector("#picture svg").namespaceURI;
+  const NAMESPACE = document.querySelector("svg").namespaceURI;
   const MARKS = { high: "▼", low: "▲", fine: "●" };
   const TERMS = { scores: "Scores", mean: "average prediction", rate: "observed rate", rows: "rows", high: "over-predicts", low: "under-predicts", fine: "may be noise" };
   const TERMS_OF_CONFIDENCE = { ...TERMS, scores: "Confidences", mean: "average confidence", rate: "accuracy", high: "over-confident", low: "under-confident" };
@@ -251,5 +251,5 @@ const Draw = (() => {
     return made;
   }
 
-  return { diagram, small, html, number, share, span, count, edge, reach, byChance, MARKS, TERMS, TERMS_OF_CONFIDENCE };
+  return { diagram, small, svg, html, number, share, span, count, edge, reach, byChance, MARKS, TERMS, TERMS_OF_CONFIDENCE };
 })();

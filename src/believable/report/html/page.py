@@ -18,7 +18,7 @@ from believable.report.html.words import asset, count, name, number, percent, ro
 from believable.report.parts import CurveLine
 from believable.report.wording import short_name
 
-PAGE_SCRIPTS = ("statistic.js", "draw.js", "tables.js", "controls.js")
+PAGE_SCRIPTS = ("statistic.js", "draw.js", "tables.js", "controls.js", "begin.js")
 ALL_CLASSES_IN_WORDS = {"confidence": "all: the predicted one", "top_label": "all: the predicted one"}
 BINS_SLIDER = (
     '<label class="slide" for="bins"><span>Number of bins <span id="bins-shown" aria-hidden="true"></span></span>'
@@ -195,11 +195,12 @@ def _live(audit: Audit) -> str:
     if audit.n_clusters is not None:
         left += f'<p class="quiet">{CLUSTERS_NOT_ALLOWED_FOR.format(n=count(audit.n_clusters))}</p>'
     floor = {"chance": number(audit.verdict.floor)}  # the script shows it for the bins of the answer
-    of_bins, of_rows = _entries(NUMBERS_OF_BINS, floor), _entries(NUMBERS_OF_ROWS, {})
+    of_bins, of_rows = entries(NUMBERS_OF_BINS, floor), entries(NUMBERS_OF_ROWS, {})
     return template("live", of_bins=of_bins, of_rows=of_rows, left_out=left)
 
 
-def _entries(found: Mapping[str, str], values: Mapping[str, str]) -> str:
+def entries(found: Mapping[str, str], values: Mapping[str, str]) -> str:
+    """The numbers of what is looked at, by their names; the script fills in those that are not given."""
     return "".join(
         f'<div><dt><span id="name-{key}">{words}</span> {why(key, words)}</dt>'
         f'<dd id="live-{key}">{values.get(key, "")}</dd></div>'

@@ -42,6 +42,11 @@ FAMILY_QUESTIONS: dict[Family, str] = {
 }
 A_CONSTANT_IS_USELESS = "Always predicting the base rate is calibrated, and useless: look at both."
 KEYS_OF_SELECTION = "Computed in this page from 840 cells, without intervals. – marks what they cannot tell."
+COMPUTED = (
+    "The file holds counts in 840 narrow cells for each selection. What changes with the controls is computed from "
+    "them in your browser, and equals what Python computes from the same cells. Everything else was computed from the "
+    "rows when the page was made."
+)
 MARK_OF_TONE = {"good": "✓", "warn": "!", "bad": "✕", "unsure": "?"}
 MAX_EVIDENCE_LINES, MAX_SHARES = 7, 50
 TERMS_OF_SCORES = {
@@ -203,7 +208,7 @@ def page_sections(audit: Audit) -> Iterator[PageSection]:
     yield PageSection("table", "Reliability table", _table(audit))
     yield PageSection("all", "All numbers", metrics_table(audit))
     terms = TERMS_OF_CONFIDENCE if audit.verdict.about_confidence else TERMS_OF_SCORES
-    reading = template("reading", level=percent(audit.verdict.level), **terms)
+    reading = template("reading", level=percent(audit.verdict.level), computed=COMPUTED, **terms)
     yield PageSection("read", "How to read this page", reading)
     yield PageSection("from", "About the data", _provenance(audit))
 

@@ -31,7 +31,7 @@ const Calibration = (() => {
     const stats = Errors.statsOf(rows, settings.notion, settings.bins, settings.strategy);
     const dropped = input.dropped || {};
     const facts = { rows, points, stats, verdict, metrics, fix: fixed.fix, parts, subgroups: found.parts, dropped };
-    const after = fixed.after ? { ...rows, columns: [fixed.after], scores: fixed.after, curves: new Map(), sums: null } : null;
+    const after = fixed.after ? { ...rows, columns: [fixed.after].flat(), scores: fixed.after, curves: new Map(), predicted: null, sums: null } : null;
     const { slices, leftOut } = Slices.all({ before: rows, after }, settings, parts, found.parts, found.groups);
     const sums = Judge.sumsOf(rows);
     onProgress(1, "Done");
