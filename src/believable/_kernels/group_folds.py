@@ -11,7 +11,7 @@ def stratified_group_folds(labels: Ints, cluster: Ints, n_folds: int, seed: int)
     """Return the fold of each row: clusters stay together, and each goes where it evens out the classes best.
 
     Clusters are shuffled, and those with the most uneven classes come first. The folds are those of scikit-learn's
-    `StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)`, to the row. Labels and clusters are numbered from
+    `StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)` (1.9), to the row. Labels and clusters are numbered from
     0, without gaps.
     """
     labels = np.unique(labels, return_inverse=True)[1]
