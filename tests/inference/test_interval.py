@@ -428,6 +428,7 @@ def test_unequal_weights(metric):
 
 @pytest.mark.parametrize("method", ["auto", "percentile"])
 @pytest.mark.parametrize("weighted", [False, True])
+@decided_by_rounding
 def test_from_bins(method, weighted):
     """`BinStats` and `CellStats` give the interval that the data give."""
     p, y = draw(300)
