@@ -24,6 +24,7 @@ from believable import (
 from believable.errors import InputError, UndefinedError
 from believable.inference import Interval
 from believable.metrics import METRICS
+from tests.needs import decided_by_rounding
 
 N_BINS = 15
 FIFTEEN = {"n_bins": N_BINS}
