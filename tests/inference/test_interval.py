@@ -24,6 +24,7 @@ from believable import (
 from believable.errors import InputError, UndefinedError
 from believable.inference import Interval
 from believable.metrics import METRICS
+from tests.needs import decided_by_rounding
 
 N_BINS = 15
 FIFTEEN = {"n_bins": N_BINS}
@@ -428,6 +429,7 @@ def test_unequal_weights(metric):
 
 @pytest.mark.parametrize("method", ["auto", "percentile"])
 @pytest.mark.parametrize("weighted", [False, True])
+@decided_by_rounding
 def test_from_bins(method, weighted):
     """`BinStats` and `CellStats` give the interval that the data give."""
     p, y = draw(300)

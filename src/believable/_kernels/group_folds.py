@@ -10,9 +10,9 @@ from believable._types import Float64s, Ints
 def stratified_group_folds(labels: Ints, cluster: Ints, n_folds: int, seed: int) -> Ints:
     """Return the fold of each row: clusters stay together, and each goes where it evens out the classes best.
 
-    Clusters are shuffled, and those with the most uneven classes come first. The folds are those of scikit-learn's
-    `StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)`, to the row. Labels and clusters are numbered from
-    0, without gaps.
+    Clusters are shuffled, and those with the most uneven classes come first. The folds are those of
+    `StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)` in scikit-learn 1.9, to the row. Labels and
+    clusters are numbered from 0, without gaps.
     """
     labels = np.unique(labels, return_inverse=True)[1]
     n_classes, n_clusters = int(labels.max()) + 1, int(cluster.max()) + 1
