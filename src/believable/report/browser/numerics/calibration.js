@@ -4,7 +4,7 @@ const Calibration = (() => {
 
   const [SCHEMA, VERSION] = ["believable.Audit", 2];
   const NOTE_ON_SIMULATION =
-    "The intervals of calibration errors come from the same simulations as in Python. A rounding error may change a draw, so that an end differs in its second digit: seldom, but for the smooth ECE, the Kolmogorov–Smirnov error and the ICI often where scores are tied, 0 or 1. All other numbers are the same.";
+    "The intervals of calibration errors come from the same simulations as in Python. A rounding error may change a draw, so that an end differs in its second digit: seldom, but for the smooth ECE, the Kolmogorov–Smirnov error and the ICI often where scores are tied, 0 or 1. All other metrics, the tables and the curves are the same.";
 
   // Audit the rows of input ({kind, scores, labels, weights, clusters, classes, pairs, groups, ...}); options are {bins,
   // strategy, level, seed, fix}, and onProgress is called with a share from 0 to 1 and a sentence.
@@ -31,7 +31,7 @@ const Calibration = (() => {
     const stats = Errors.statsOf(rows, settings.notion, settings.bins, settings.strategy);
     const dropped = input.dropped || {};
     const facts = { rows, points, stats, verdict, metrics, fix: fixed.fix, parts, subgroups: found.parts, dropped };
-    const after = fixed.after ? { ...rows, columns: [fixed.after].flat(), scores: fixed.after, curves: new Map(), predicted: null, sums: null } : null;
+    const after = fixed.after ? withScores(rows, fixed.after) : null;
     const { slices, leftOut } = Slices.all({ before: rows, after }, settings, parts, found.parts, found.groups);
     const sums = Judge.sumsOf(rows);
     onProgress(1, "Done");
@@ -72,6 +72,12 @@ const Calibration = (() => {
       methods: fixed.methods,
       approximations: approximations(metrics, fixed),
     };
+  }
+
+  // The same rows with other scores: a column, or one for each class.
+  function withScores(rows, scores) {
+    const columns = Array.isArray(scores) ? scores : [scores];
+    return { ...rows, columns, scores: columns[0], curves: new Map(), predicted: null, sums: null };
   }
 
   function settingsOf(rows, { bins = 10, strategy = "uniform", level = 0.95, seed = 0 }) {
