@@ -25,7 +25,7 @@ PACKAGES = {
     "sklearn": Package("scikit-learn", "sklearn", "1.6"),
     "polars": Package("Polars", "files", "1.25"),
     "narwhals": Package("Narwhals", "files", "2.14"),
-    "click": Package("click", "cli", "8.1"),
+    "click": Package("click", "cli", "8.2"),
     "rich": Package("rich", "cli", "13.0"),
     "torch": Package("PyTorch", "torch", "2.4"),
 }

@@ -16,10 +16,6 @@ from believable.errors import InputError
 if TYPE_CHECKING:
     from believable._types import Bins
 
-    Choice = click.Choice[str]
-else:
-    Choice = click.Choice  # no generic class before click 8.2
-
 
 class Sectioned(click.Command):
     """A command whose help lists options in sections.
@@ -74,7 +70,7 @@ class Renamed(click.Option):
         return super().consume_value(ctx, {**opts, str(self.name): opts[self.former]})
 
 
-class FormatChoice(Choice):
+class FormatChoice(click.Choice[str]):
     """The names of the file formats, imported only when they are needed, because the readers are slow to import."""
 
     def __init__(self) -> None:
