@@ -21,7 +21,7 @@ from mlflow.models.evaluation.artifacts import ImageEvaluationArtifact, JsonEval
 
 from believable import _check
 from believable.auditing import audit as made_audit
-from believable.errors import BelievableError, Hint, InputError, Wording
+from believable.errors import LOOK_LIKE_LOGITS, BelievableError, Hint, InputError, Wording
 from believable.integrations._tracked import checked, diagram, numbers_of, start_of_names, words_of
 from believable.metrics.estimators import predictions_of
 from believable.predictions import Predictions
@@ -172,7 +172,7 @@ LIST_CLASSES = f"set `classes` {IN_CONFIG} to the labels, in the order of the co
 WORDING = Wording(
     arguments={"actuals": "targets", "sample_weight": "sample_weights", "predictions": "the probabilities"},
     hints={
-        Hint.LOGITS: f"these look like logits: set `from_logits` {IN_CONFIG}",
+        Hint.LOGITS: f"{LOOK_LIKE_LOGITS}: set `from_logits` {IN_CONFIG}",
         Hint.PREDICTED_CLASSES: f"name the column of probabilities with `probabilities` {IN_CONFIG}",
         Hint.PREDICTED_CLASSES_OF_ROWS: NAME_COLUMNS,
         Hint.NAME_THE_POSITIVE: f"set `pos_label` {IN_CONFIG} to the label that counts as 1",

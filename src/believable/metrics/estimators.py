@@ -126,14 +126,14 @@ def held_out_predictions(
 ) -> tuple[Predictions, Array]:
     """Return the predictions of each fold's classifier on the rows that it did not see, and the fold of each row."""
     rows_of = _optional.load("sklearn.utils", FROM_FOLDS)._safe_indexing
-    from sklearn.utils.validation import _num_samples
+    num_samples = _optional.load("sklearn.utils.validation", FROM_FOLDS)._num_samples
 
     estimators, test_rows = _of_cross_validate(cv_results, X)
     y = y if _check.index_of(y) is not None else np.asarray(y)
-    _refuse_other_length(_num_samples(X), y=y)
+    _refuse_other_length(num_samples(X), y=y)
     if sample_weight is not None:
         sample_weight = np.asarray(sample_weight)
-        _refuse_other_length(_num_samples(X), sample_weight=sample_weight)
+        _refuse_other_length(num_samples(X), sample_weight=sample_weight)
     classes = [np.asarray(one.classes_).tolist() for one in estimators]
     for k, own in enumerate(classes):
         if own != classes[0]:

@@ -281,4 +281,4 @@ def load_demo() -> dict[str, Predictions]:
     """
     with as_file(files("believable") / "data" / "odd_digits.csv") as path:
         columns = np.genfromtxt(path, delimiter=",", names=True)
-    return {name: Predictions(columns[name], columns["odd"].astype(int)) for name in DEMO_MODELS}
+    return {name: Predictions(columns[name], columns["odd"].astype(np.int64)) for name in DEMO_MODELS}
