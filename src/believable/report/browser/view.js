@@ -488,7 +488,7 @@ const View = (() => {
       },
     };
     const footnote = audit.approximations.length
-      ? [html("p", { class: "quiet", id: "approximations" }, `Computed in this page, as Python computes it, but for this: ${audit.approximations.join(" ")}`)]
+      ? [html("p", { class: "quiet", id: "approximations" }, `This page computes the numbers that Python computes, with exceptions. ${audit.approximations.join(" ")}`)]
       : [];
     holder.replaceChildren(
       html("div", { id: "facts-line" }, html("h2", { class: "of" }, name(audit.title)), factsLine(audit)),

@@ -4,7 +4,7 @@ const Calibration = (() => {
 
   const [SCHEMA, VERSION] = ["believable.Audit", 2];
   const NOTE_ON_SIMULATION =
-    "The intervals of calibration errors come from the same simulations as in Python. A rounding error may change a draw, so that an end differs in its second digit: seldom, but for the smooth ECE, the Kolmogorov–Smirnov error and the ICI often where scores are tied, 0 or 1. All other metrics, the tables and the curves are the same.";
+    "The ends of the intervals of calibration errors are simulated. The simulations are those of Python, but rounding may change a draw, and an end then differs in its second digit. This is rare for the ECE, and common for the smooth ECE, the Kolmogorov–Smirnov error and the ICI if many scores are equal, 0 or 1.";
 
   // Audit the rows of input ({kind, scores, labels, weights, clusters, classes, pairs, groups, ...}); options are {bins,
   // strategy, level, seed, fix}, and onProgress is called with a share from 0 to 1 and a sentence.

@@ -405,8 +405,8 @@ const Fixes = (() => {
     const words = methods.map((name) => Maps.METHODS[name].words);
     const last = words.pop();
     return (
-      `This page tries ${words.length ? `${words.join(", ")} and ${last}` : last}. In Python, audit() tries other maps, ` +
-      "such as a logit spline, by the same rule, so its recommendation may differ."
+      `This page tries ${words.length ? `${words.join(", ")} and ${last}` : last}. In Python, audit() also tries others, ` +
+      "such as a logit spline, so its recommendation may differ."
     );
   }
 
