@@ -48,6 +48,16 @@ def test_few_rare_events_have_an_exact_interval():
     assert (found.low, found.high) == pytest.approx((chi2.ppf(0.025, 10) / 6, chi2.ppf(0.975, 12) / 6))
 
 
+def test_no_rate_is_below_0_or_above_1():
+    """With three events in three rows, normal ends would be a negative ratio and a rate above 1."""
+    found = Average.of(BinStats.of(Predictions([0.5, 0.6, 0.4], [1, 1, 1])), 0.95)
+    assert (found.ratio.low, found.ratio.high) == pytest.approx((0, 2), abs=1e-12)
+    assert found.ratio.low >= 0
+    assert (found.gap.low, found.gap.high) == pytest.approx((-0.5, 0.5), abs=1e-12)
+    rare = Average.of(BinStats.of(Predictions([0.5] * 4, [1, 0, 0, 0])), 0.95)
+    assert rare.ratio.high == pytest.approx(2)
+
+
 def test_an_average_without_events():
     """No events leave a ratio between 0 and a bound, and no predictions none."""
     none = Average.of(BinStats.of(Predictions([0.1] * 20, [0] * 20)), 0.95).ratio

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from believable import expected_calibration_error, noise_floor
+from believable import audit, expected_calibration_error, noise_floor
 from believable.errors import InputError
 from believable.inference import interval
 from believable.readers import load_run
@@ -58,6 +58,16 @@ def literal_logistic(x, y):
         p = sigmoid(design @ beta)
         beta += np.linalg.solve(design.T @ (design * (p * (1 - p))[:, None]), design.T @ (y - p))
     return beta[0] / scale, beta[1] - beta[0] * mean / scale
+
+
+def test_one_query_is_no_cluster(tmp_path):
+    """Clusters vary only if there are two; a lone query is said in a note, and its documents are independent."""
+    paths = write(tmp_path, "q1 Q0 a 1 0.9 x\nq1 Q0 b 2 0.4 x\n", "q1 0 a 1\nq1 0 b 0\n")
+    loaded = load_run(*paths)
+    assert loaded.clusters is None
+    assert loaded.taken == "scores of run.trec as probabilities, relevant from grade 1 in qrels.txt"
+    assert loaded.notes[-1] == "all documents belong to one query, and are treated as independent"
+    assert audit(loaded, fix=False).n_clusters is None
 
 
 def test_probabilities_are_taken_as_they_are(tmp_path):

@@ -591,11 +591,25 @@ def test_bad_choices(choices, sentence):
         select(*binary(), **(QUICK | choices))
 
 
+def test_clusters_that_say_nothing_leave_the_gain_as_it_is():
+    """The upper end allows for maps fitted on all rows, of which clusters leave as many as are independent."""
+    rng = np.random.default_rng(0)
+    p = rng.random(4000)
+    y = (rng.random(4000) < p**1.3).astype(int)
+    widths = []
+    for clusters in (None, np.arange(4000) // 40):
+        gain = believable.calibrate(p, y, method="beta", clusters=clusters, random_state=0).improvement.gains[
+            "log_loss"
+        ]
+        widths.append(gain.high - gain.low)
+    assert widths[1] < 1.5 * widths[0]
+
+
 def test_bad_data():
     """Soft labels, several labels, one class and a lone row of a class are refused."""
     p, y = binary()
-    with pytest.raises(InputError, match="not soft labels"):
-        select(Predictions(p, y.astype(float), soft_labels=True))
+    with pytest.raises(InputError, match=r"not soft labels such as 0\.25: leave rows with such labels out"):
+        select(Predictions(p, np.where(np.arange(len(p)) == 7, 0.25, y), soft_labels=True))
     with pytest.raises(InputError, match="AveragedCalibration"):
         select(Predictions(np.column_stack([p, p]), np.column_stack([y, y]), multilabel=True))
     with pytest.raises(InputError, match="fit_from_cells"):

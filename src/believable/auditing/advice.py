@@ -160,8 +160,9 @@ def _few_per_class(facts: AuditFacts) -> str:
     n, n_classes = facts.source.n, facts.source.n_classes
     if facts.source.kind != "multiclass" or n >= FEWEST_ROWS_PER_CLASS * n_classes:
         return ""
+    rows = f"{n:,} {'row is' if n == 1 else 'rows are'}"
     return (
-        f"{n:,} rows are few for {n_classes:,} classes: class-wise and top-label errors are mostly noise, and their "
+        f"{rows} few for {n_classes:,} classes: class-wise and top-label errors are mostly noise, and their "
         "intervals are too narrow."
     )
 

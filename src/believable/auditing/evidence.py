@@ -128,15 +128,16 @@ class Average:
         turned = observed > w / 2
         of_rarer = (w - predicted, w - observed) if turned else (predicted, observed)
         rarer = _ratio(*of_rarer, w, squared, unit, level)
-        # The gap of the rarer outcome is its ratio minus 1, times its prediction.
+        # The gap of the rarer outcome is its ratio minus 1, times its prediction. No rate is below 0 or above 1.
         gaps = [(end - 1) * of_rarer[0] / w for end in (rarer.low, rarer.high)]
         if of_rarer[0] <= 0:  # certain not to happen: no ratio, but a number of events
             gaps = [end * unit / w for end in _poisson(of_rarer[1] / unit, level)]
-        gaps = sorted(-end if turned else end for end in gaps)
+        gaps = sorted(np.clip([-end if turned else end for end in gaps], -predicted / w, 1 - predicted / w).tolist())
         gap = Bounded((observed - predicted) / w, *gaps)
-        ratio = rarer
+        largest = w / predicted if predicted > 0 else math.inf  # the ratio if every row were an event
+        ratio = Bounded(rarer.value, rarer.low, min(rarer.high, largest))
         if turned:
-            ends = [1 + end * w / predicted if predicted > 0 else math.inf for end in gaps]
+            ends = [max(1 + end * w / predicted, 0.0) if predicted > 0 else math.inf for end in gaps]
             ratio = Bounded(observed / predicted if predicted > 0 else math.inf, *ends)
         return cls(predicted / w, observed / w, gap, ratio, rarer)
 

@@ -156,7 +156,8 @@ def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
             raise InputError("the standard input cannot be read in batches: name a Parquet file")
         if asked.get("format") not in (None, "parquet") or _is_other(file):
             together = "together, " if len(files) > 1 else ""
-            advice = "; to compare two models, use `believable compare`" if len(files) == 2 else ""
+            advice = "; to audit each file by itself, use --each" if len(files) > 1 else ""
+            advice += "; to compare two models, use `believable compare`" if len(files) == 2 else ""
             raise InputError(f"only Parquet files are read {together}in one pass, but {file} is not one{advice}")
     if asked.get("checkpoint_every") is not None and asked.get("checkpoint") is None:
         raise InputError("--checkpoint-every needs --checkpoint, which names the file")

@@ -141,7 +141,7 @@ def _say_what_was_taken(console: Console, where: str, loaded: Loaded, scale: Sca
     taken = loaded.taken.replace("(logits)", "(raw scores)", 1) if scale == "scores" else loaded.taken
     say(console, f"{where}: {len(loaded.predictions):,} rows; used {taken}")
     if loaded.dropped:
-        left_out = ", ".join(f"{n:,} with {what}" for what, n in loaded.dropped.items())
+        left_out = ", ".join(f"{n:,} ({what})" for what, n in loaded.dropped.items())
         say(console, f"Rows left out: {left_out}")
     for text in loaded.notes:
         note(in_options(text))

@@ -33,6 +33,7 @@ MAX_RANGES_NAMED = 3
 RULES_ABOUT_OTHERS = ("class", "subgroup")  # findings that no other sentence of the evidence mentions
 RULES_WITHOUT_EXAMPLE = ("slope", "ece", "gain")  # a range of scores makes these findings easier to understand
 TRIVIAL_ERROR = 0.01
+ALIKE = 0.005  # rates that differ by less, as a share of the smaller of p and 1 - p, are written alike
 LARGEST_SHOWN = 1e6  # a larger ratio or slope is shown as infinite
 NEARLY_ALL_ROWS = 0.9  # a range with more repeats what the average says
 SMALLEST_P_SHOWN = 0.005  # the number of draws cannot resolve smaller ones
@@ -115,8 +116,12 @@ class Range:
         --------
         >>> Range(0.6, 1.0, 0.9599, 0.8366, 918, 0.51, 0.09).example()
         'When it says 96 %, it happens 84 % of the time'
+        >>> Range(0.9, 1.0, 0.94983, 0.94976, 918, 0.51, 0.0).example()
+        'When it says 95 %, it happens 95 % of the time'
         """
         predicted, observed = percents(self.predicted, self.observed)
+        if abs(self.observed - self.predicted) < ALIKE * min(self.predicted, 1 - self.predicted):
+            predicted = observed = percents(self.predicted)[0]  # more digits would hide the answer
         if about_confidence:
             return f"When it is {predicted} confident, it is right {observed} of the time"
         return f"When it says {predicted}, it happens {observed} of the time"

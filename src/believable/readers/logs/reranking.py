@@ -37,6 +37,7 @@ METHODS_IN_WORDS = {
     "quadratic": "quadratic scaling",
     "base rate": "replacing every score by the base rate",
 }
+ONE_QUERY = "all documents belong to one query, and are treated as independent"
 INPUTS_OF_MAPS: dict[ScoreKind, Input] = {"probabilities": "probabilities", "logits": "logits", "raw": "scores"}
 
 
@@ -113,14 +114,16 @@ def load_run(
         predictions, fitted, method_taken = _predictions(judged, scores, graded, method, random_state)
     except InputError as error:
         raise InputError("{where}: {error}", where=where, error=error) from error
+    alone = len(np.unique(judged.queries)) == 1  # clusters would have to differ from others
     relevance = "grades as classes" if graded else f"relevant from grade {rel}"
     return Loaded(
         predictions=predictions,
         title=where,
-        taken=f"scores of {where} as {_kind_in_words(scores)}, {relevance} in {Path(qrels).name}, clusters by query",
-        clusters=judged.queries,
+        taken=f"scores of {where} as {_kind_in_words(scores)}, {relevance} in {Path(qrels).name}"
+        + ("" if alone else ", clusters by query"),
+        clusters=None if alone else judged.queries,
         dropped=judged.dropped,
-        notes=(*fitted, _means_by_grade(judged), *_coverage(judged)),
+        notes=(*fitted, _means_by_grade(judged), *_coverage(judged), *([ONE_QUERY] if alone else [])),
         raw=judged.scores if scores == "logits" and not graded else None,
         scaled=f"after {_method_in_words(method_taken)}" if method_taken else "",
     )

@@ -51,6 +51,7 @@ def read_run(path: str | os.PathLike[str]) -> polars.DataFrame:
     >>> read_run(path)["score"].to_list()
     [0.9, 0.4]
     """
+    _optional.load("polars", "reading files needs")
     import polars as pl
 
     lines = _lines(path)
@@ -125,6 +126,7 @@ def read_qrels(path: str | os.PathLike[str]) -> polars.DataFrame:
     >>> read_qrels(path)["grade"].to_list()
     [2, 0]
     """
+    _optional.load("polars", "reading files needs")
     import polars as pl
 
     lines = _lines(path)
@@ -246,6 +248,7 @@ def judge(run: polars.DataFrame, qrels: polars.DataFrame, *, rel: int = 1, unjud
     >>> print(judge(run, qrels))
     2 documents of 1 queries, 1 relevant (grade 1 or above); 1 left out: unjudged
     """
+    _optional.load("polars", "reading files needs")
     import polars as pl
 
     rel = _check.positive_integer(rel, "rel")

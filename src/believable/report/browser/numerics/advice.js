@@ -104,7 +104,7 @@ const Advice = (() => {
 
   function fewPerClass({ rows }) {
     if (rows.kind !== "multiclass" || rows.n >= FEWEST_PER_CLASS * rows.nClasses) return "";
-    return `${Words.grouped(rows.n)} rows are few for ${Words.grouped(rows.nClasses)} classes: class-wise and top-label errors are mostly noise, and their intervals are too narrow.`;
+    return `${Words.grouped(rows.n)} ${rows.n === 1 ? "row is" : "rows are"} few for ${Words.grouped(rows.nClasses)} classes: class-wise and top-label errors are mostly noise, and their intervals are too narrow.`;
   }
 
   function neverSeen({ rows, points }) {

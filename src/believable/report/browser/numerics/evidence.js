@@ -22,11 +22,11 @@ const EvidenceOf = (() => {
     // The gap of the rarer outcome is its ratio minus 1, times its prediction.
     let gaps = [rarer.low, rarer.high].map((end) => ((end - 1) * ofRarer[0]) / w);
     if (ofRarer[0] <= 0) gaps = poisson(ofRarer[1] / unit, level).map((end) => (end * unit) / w);
-    gaps = gaps.map((end) => (turned ? -end : end)).sort((a, b) => a - b);
+    gaps = gaps.map((end) => Math.min(Math.max(turned ? -end : end, -predicted / w), 1 - predicted / w)).sort((a, b) => a - b);
     const gap = { value: (observed - predicted) / w, low: gaps[0], high: gaps[1] };
-    let ratio = rarer;
+    let ratio = { ...rarer, high: Math.min(rarer.high, predicted > 0 ? w / predicted : Infinity) };
     if (turned) {
-      const [low, high] = gaps.map((end) => (predicted > 0 ? 1 + (end * w) / predicted : Infinity));
+      const [low, high] = gaps.map((end) => (predicted > 0 ? Math.max(1 + (end * w) / predicted, 0) : Infinity));
       ratio = { value: predicted > 0 ? observed / predicted : Infinity, low, high };
     }
     return { predicted: predicted / w, observed: observed / w, gap, ratio, rarer };

@@ -177,7 +177,10 @@ const Fixes = (() => {
     const { mean, error, df, off } = meanOfRows(filled(before.length, (i) => before[i] - after[i]), weights, cluster);
     const t = Special.tQuantile(level, df);
     const [low, high] = skewedInterval(t, skewnessOf(off));
-    const more = (t * FITTED_ON_ALL[score] * second.share) / (df + 1);
+    const differences = filled(before.length, (i) => before[i] - after[i]);
+    const alone = cluster ? meanOfRows(differences, weights, null).error : 0;
+    const rows = before.length / (alone > 0 ? Math.max((error / alone) ** 2, 1) : 1); // as many independent ones
+    const more = (t * FITTED_ON_ALL[score] * second.share) / rows;
     return { value: mean, low: mean + low * error, high: mean + Math.hypot(high * error, more), error };
   }
 

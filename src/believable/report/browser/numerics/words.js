@@ -3,6 +3,7 @@ const Words = (() => {
   "use strict";
 
   const LARGEST_SHOWN = 1e6;
+  const ALIKE = 0.005; // rates that differ by less, as a share of the smaller of p and 1 - p, are written alike
   const ECE_GUIDELINE = [["excellent", 0.05], ["good", 0.1], ["moderate", 0.15]];
   const [MAX_RANGES_NAMED, TRIVIAL_ERROR, NEARLY_ALL_ROWS, SMALLEST_P_SHOWN] = [3, 0.01, 0.9, 0.005];
   const RULES_ABOUT_OTHERS = ["class", "subgroup"];
@@ -105,7 +106,10 @@ const Words = (() => {
   }
 
   function exampleOf(range, aboutConfidence) {
-    const [predicted, observed] = percents([range.predicted, range.observed]);
+    let [predicted, observed] = percents([range.predicted, range.observed]);
+    if (Math.abs(range.observed - range.predicted) < ALIKE * Math.min(range.predicted, 1 - range.predicted)) {
+      predicted = observed = percents([range.predicted])[0]; // more digits would hide the answer
+    }
     if (aboutConfidence) return `When it is ${predicted} confident, it is right ${observed} of the time`;
     return `When it says ${predicted}, it happens ${observed} of the time`;
   }
