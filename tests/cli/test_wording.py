@@ -20,6 +20,7 @@ ONLY_IN_PYTHON = {
     *(
         "Predictions",
         "X",
+        "y",
         "bandwidth",
         "between",
         "bin_by",

@@ -117,16 +117,13 @@ class Checkpoint:
         return target.with_name(target.name + PREVIOUS_ENDING)
 
     def _keep_previous(self) -> None:
-        """Give the current file a second name, without a moment in which there is no backup."""
+        """Copy the current file, without a moment in which there is no backup; damage to one file spares the other."""
         target, beside = self.path.resolve(), name_beside(self._previous)
         if not target.is_file():
             return
         sweep(self._previous)
         try:
-            try:
-                os.link(target, beside)
-            except OSError:  # not every file system has links
-                shutil.copyfile(target, beside)
+            shutil.copyfile(target, beside)
             os.replace(beside, self._previous)
         finally:
             beside.unlink(missing_ok=True)
