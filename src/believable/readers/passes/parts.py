@@ -239,7 +239,7 @@ def _part(path: str) -> FilePart:
             begins = file.read(len(PARQUET.magic))
         if begins != PARQUET.magic:
             what = "empty" if not begins else "not a Parquet file"
-            advice = "; read a file of another format whole, with `load`" if begins else ""
+            advice = "; other formats are read whole, one file at a time" if begins else ""
             if begins and FILE_MAGIC.startswith(begins):
                 advice = f"; {ADVICE_ON_SUMMARIES}"
             raise InputError(f"{path} is {what}: only Parquet files can be read in batches{advice}")

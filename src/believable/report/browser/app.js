@@ -87,6 +87,7 @@ const App = (() => {
 
   function wrong(sentence) {
     at("wrong").hidden = !sentence;
+    at("heard").textContent = ""; // the sentence is an alert by itself
     const begins = source && sentence.startsWith(source.name) ? sentence : sentence.charAt(0).toUpperCase() + sentence.slice(1);
     at("wrong").textContent = sentence ? begins + (/[.!?]$/.test(sentence) ? "" : ".") : "";
   }
