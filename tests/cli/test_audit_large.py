@@ -190,7 +190,10 @@ def test_large_files_and_several_are_read_in_one_pass(run, both, folder, monkeyp
         (["--stream"], "name a Parquet file, a folder of them, or a pattern in quotes"),
         (["parts", "--stream", "--checkpoint-every", "5"], "--checkpoint-every needs --checkpoint"),
         (["a.csv", "--stream"], "only Parquet files are read in one pass, but {a.csv} is not one"),
-        (["a.csv", "b.csv"], "only Parquet files are read together, in one pass, but {a.csv} is not one; to audit each file by itself, use --each; to compare"),
+        (
+            ["a.csv", "b.csv"],
+            "only Parquet files are read together, in one pass, but {a.csv} is not one; to audit each file by itself, use --each; to compare",
+        ),
         (["-", "--stream"], "the standard input cannot be read in batches"),
         (["parts", "--logits", "--scores", "raw"], "--logits and --scores raw contradict each other"),
         (["parts", "--label", "sex"], "name the one that counts as 1 with --pos-label"),

@@ -280,7 +280,10 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path):
         ),
         ("saved", "there is no .parquet file in .*saved or below it; name saved summaries one by one"),
         ("saved/*", "day.cells is not a Parquet file: .* name saved summaries one by one"),
-        ("table.csv", "table.csv is not a Parquet file: only Parquet files can be read in batches; other formats are read whole"),
+        (
+            "table.csv",
+            "table.csv is not a Parquet file: only Parquet files can be read in batches; other formats are read whole",
+        ),
         ("cut.parquet", "cut.parquet cannot be read as parquet"),
         ("rows.parquet", "rows.parquet has no rows"),
     ],
