@@ -12,6 +12,9 @@ import pytest
 
 from tests.needs import need
 
+# Threads that compute parts at the same time share one list of warning filters, and now and then lose a warning.
+os.environ.setdefault("DASK_SCHEDULER", "synchronous")
+
 
 def _polars(table):
     import polars
