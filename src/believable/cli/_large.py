@@ -134,14 +134,12 @@ def _saved(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
 
 def _refuse_other_levels(summaries: Sequence[Summary]) -> None:
     """Raise if subgroups of the same name differ between summaries: ranges with other cuts, other "other values"."""
-    from believable.readers.passes.level_rules import MISSING_LEVEL, OTHER_LEVELS
+    from believable.stats.levels import MISSING, OTHERS
 
     for name in summaries[0].by:
-        levels = [{*one.by[name]} - {MISSING_LEVEL} for one in summaries]
+        levels = [{*one.by[name]} - {MISSING} for one in summaries]
         every = set.union(*levels)
-        if every != set.intersection(*levels) and (
-            OTHER_LEVELS in every or all(map(RANGE_OF_NUMBERS.fullmatch, every))
-        ):
+        if every != set.intersection(*levels) and (OTHERS in every or all(map(RANGE_OF_NUMBERS.fullmatch, every))):
             raise InputError(
                 f"the summaries divide column {name} into different subgroups, which cannot be added: count all files "
                 "in one pass"

@@ -16,6 +16,7 @@ from believable._check import renamed
 from believable._types import Kind
 from believable.errors import InputError, Sentence
 from believable.readers.formats.base import Table, width_of
+from believable.stats.levels import CLUSTER_NAMES, plain_name
 
 PROB_NAMES = (
     *("p", "prob", "proba", "probability", "score", "y_prob", "y_score", "y_pred", "pred", "prediction", "confidence"),
@@ -284,11 +285,6 @@ def are_pairs(columns: Columns, kind: Kind, asked: bool | None) -> bool:
     return asked
 
 
-def plain_name(name: str) -> str:
-    """Return a name as it is compared: in lower case, with underscores for spaces and hyphens."""
-    return name.strip().lower().replace(" ", "_").replace("-", "_")
-
-
 def _is_number(name: str) -> bool:
     try:
         float(name)
@@ -334,13 +330,6 @@ def _matrix(
 
 
 # --- columns that may be clusters, though nobody named them -----------------------------------------------------------
-
-
-_THINGS_OF_CLUSTERS = (
-    *("query", "patient", "subject", "person", "user", "customer", "client", "account", "household", "session"),
-    *("visit", "question", "document", "image", "group", "cluster"),
-)
-CLUSTER_NAMES = (*_THINGS_OF_CLUSTERS, *(f"{thing}_id" for thing in _THINGS_OF_CLUSTERS), "qid", "uid", "pid")
 
 
 def telling_names(names: Sequence[str], taken: Columns) -> tuple[str, ...]:

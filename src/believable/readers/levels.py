@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 
 import numpy as np
 
-from believable._types import Array, Float64s, Ints
+from believable._types import Array, Float64s
 from believable.errors import InputError
-from believable.readers.columns import CLUSTER_NAMES, plain_name
+from believable.stats.levels import MAX_NUMBERS_AS_LEVELS, N_RANGES, is_identifier, quarters, ranges, written
 from believable.stats.summary import MAX_SUBGROUP_LEVELS
-
-MAX_NUMBERS_AS_LEVELS = 12  # the number of months; a column with more distinct numbers is a quantity
-N_RANGES = 4
 
 
 def as_subgroups(by: Mapping[str, Array]) -> tuple[dict[str, Array], list[str]]:
@@ -71,12 +67,6 @@ def refuse_names_of_rows(name: str, n_distinct: int, n: int) -> None:
         )
 
 
-def is_identifier(name: str) -> bool:
-    """Return whether numbers in a column of this name are identifiers, such as those of patients, not a quantity."""
-    plain = plain_name(name)
-    return plain in ("id", *CLUSTER_NAMES) or plain.endswith("_id")
-
-
 def _array_as_numbers(values: Array, there: Array) -> Float64s | None:
     """Return the column as numbers, NaN where one is missing; None if it has other values."""
     if values.dtype.kind == "b":
@@ -97,43 +87,8 @@ def _in_ranges(name: str, numbers: Float64s, n_distinct: int) -> tuple[Array, li
     return labels, [cut_at(name, cuts, f"{n_distinct:,} different numbers")]
 
 
-def quarters(numbers: Float64s, rows: Ints | None = None) -> Float64s:
-    """Return where to cut numbers into four ranges with equally many rows; fewer if there are many ties.
-
-    `rows` is the number of rows of each number; one by default.
-    """
-    order = np.argsort(numbers, kind="stable")
-    ones = np.ones(len(numbers), np.int64)
-    below = np.cumsum(ones if rows is None else rows[order], dtype=np.int64)
-    wanted = np.arange(1, N_RANGES, dtype=np.int64) * below[-1]
-    cuts = np.unique(numbers[order[np.searchsorted(below * N_RANGES, wanted)]])
-    most = numbers.max()
-    cuts = cuts[cuts < most]
-    if not len(cuts):  # most rows have the largest number
-        cuts = numbers[numbers < most].max(keepdims=True)
-    return np.asarray(cuts)
-
-
-def ranges(cuts: Float64s) -> list[str]:
-    """Return the names of the ranges."""
-    words = _written(cuts)
-    return [f"up to {words[0]}", *map(" to ".join, pairwise(words)), f"above {words[-1]}"]
-
-
 def cut_at(name: str, cuts: Float64s, what: str) -> str:
     """Return a note about a column that was cut into ranges."""
     parts = "quarters" if len(cuts) == N_RANGES - 1 else "ranges"
-    where = ", ".join(_written(cuts))
+    where = ", ".join(written(cuts))
     return f"column {name} has {what}: it was cut into {parts} at {where} (each includes its upper end)"
-
-
-def _written(cuts: Float64s) -> list[str]:
-    """Return whole numbers in full, others with as few digits as distinguish them, but at least four."""
-    if (cuts == np.round(cuts)).all():
-        return [f"{cut:.0f}" for cut in cuts.tolist()]
-    words: list[str] = []
-    for digits in (4, 8, 17):
-        words = [f"{cut:.{digits}g}" for cut in cuts.tolist()]
-        if len(set(words)) == len(words):
-            break
-    return words

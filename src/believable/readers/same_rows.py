@@ -9,9 +9,9 @@ import numpy as np
 
 from believable._types import Ints
 from believable.errors import InputError
-from believable.readers.columns import plain_name
 from believable.readers.formats import open_table
 from believable.readers.load import Loaded
+from believable.stats.levels import plain_name
 
 if TYPE_CHECKING:
     import polars

@@ -7,8 +7,19 @@ those that one pass over the rows can give.
 from believable.stats.bins import BinStats
 from believable.stats.cells import CellStats
 from believable.stats.layout import Layout
+from believable.stats.segments import SegmentStats
 from believable.stats.statistic import RunningTotal, Statistic, load_statistic
 from believable.stats.summary import Summary
 from believable.stats.sums import ScoreSums
 
-__all__ = ["BinStats", "CellStats", "Layout", "RunningTotal", "ScoreSums", "Statistic", "Summary", "load_statistic"]
+__all__ = [
+    "BinStats",
+    "CellStats",
+    "Layout",
+    "RunningTotal",
+    "ScoreSums",
+    "SegmentStats",
+    "Statistic",
+    "Summary",
+    "load_statistic",
+]

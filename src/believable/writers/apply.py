@@ -18,11 +18,11 @@ from believable.readers.columns import (
     guess,
     known_scores,
     listed,
-    plain_name,
 )
 from believable.readers.formats.addition import ROWS_PER_BATCH, Addition, Contents, Missing, Plan, Progress
 from believable.readers.formats.base import called
 from believable.recalibrate import Recalibrator
+from believable.stats.levels import plain_name
 from believable.writers.add_columns import add_columns
 
 

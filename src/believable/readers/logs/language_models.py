@@ -20,11 +20,12 @@ from believable._check import renamed
 from believable._types import Array
 from believable.errors import Hint, InputError, Sentence
 from believable.predictions import Predictions
-from believable.readers.columns import ANSWER_LABELS, listed, plain_name
+from believable.readers.columns import ANSWER_LABELS, listed
 from believable.readers.load import Loaded
 from believable.readers.logs.inspect_files import is_eval_log
 from believable.readers.logs.lm_eval import Normalise, load_lm_eval
 from believable.readers.logs.records import Record, records
+from believable.stats.levels import plain_name
 
 HARNESS_FIELDS = ("filtered_resps", "target")
 RECORD_ENDINGS = (".jsonl", ".jsonl.gz", ".ndjson", ".json")

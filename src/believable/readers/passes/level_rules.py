@@ -11,18 +11,12 @@ import numpy as np
 from believable._types import Float64s, Ints
 from believable.predictions import Predictions
 from believable.readers import cells
-from believable.readers.levels import (
-    MAX_NUMBERS_AS_LEVELS,
-    cut_at,
-    is_identifier,
-    quarters,
-    ranges,
-    refuse_names_of_rows,
-)
+from believable.readers.levels import cut_at, refuse_names_of_rows
 from believable.readers.passes.batches import spread_over
 from believable.readers.passes.parts import Parts, readable
 from believable.stats import Summary
 from believable.stats.layout import Layout
+from believable.stats.levels import MAX_NUMBERS_AS_LEVELS, MISSING, OTHERS, is_identifier, quarters, ranges
 from believable.stats.summary import MAX_SUBGROUP_LEVELS
 
 if TYPE_CHECKING:
@@ -31,8 +25,6 @@ if TYPE_CHECKING:
 
 ROWS_LOOKED_AT = 1_000_000
 STRETCHES_LOOKED_AT = 64
-MISSING_LEVEL = "missing"
-OTHER_LEVELS = "other values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +69,7 @@ class LevelRule:
         counts = np.bincount(code, minlength=len(self.names) + 2)
         rows = np.split(order, np.cumsum(counts, dtype=np.intp)[:-1])
         found: dict[str, Summary] = {}
-        for name, here in zip((*self.names, OTHER_LEVELS, MISSING_LEVEL), rows, strict=True):
+        for name, here in zip((*self.names, OTHERS, MISSING), rows, strict=True):
             if len(here):
                 level = Summary.of(predictions.take(here), layout)
                 found[name] = found[name] + level if name in found else level  # a value may be the word "missing"
