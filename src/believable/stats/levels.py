@@ -10,12 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from believable._arrays import as_numpy
-from believable._check import is_missing
 from believable._types import Array, Float64s, Ints
 from believable.errors import InputError
+from believable.stats.values import MISSING, ROWS_AT_ONCE, Column, Values, finite_numbers
 
-MISSING = "missing"
 OTHERS = "other values"
 MAX_LEVELS = 200  # of a column of segments; of more texts, those with the most rows are kept
 MAX_NUMBERS_AS_LEVELS = 12  # the number of months; a column with more distinct numbers is a quantity
@@ -53,34 +51,44 @@ class Levels:
     cuts: tuple[float, ...] | None = None
     combines: bool = False
 
-    def codes(self, values: Any) -> Ints:
+    def codes(self, values: Any) -> Array:
         """Return the number of each value's level in `names`; -1 for a level that is not among them."""
-        column = _Column.of(values, self.column)
-        number_of = {name: i for i, name in enumerate(self.names)}
-        return np.array([number_of.get(name, -1) for name in self._of(column)], np.int64)[column.codes]
+        return self._numbered(*self._of_rows(values))
 
     def extended(self, values: Any) -> LevelColumn:
         """Return the levels of this rule with those of more values, and the number of each value's level."""
-        column = _Column.of(values, self.column)
-        levels = replace(self, names=tuple(dict.fromkeys((*self.names, *self._of(column)))))
-        return LevelColumn(levels, levels.codes(values))
+        found, codes = self._of_rows(values)
+        levels = replace(self, names=tuple(dict.fromkeys((*self.names, *found))))
+        return LevelColumn(levels, levels._numbered(found, codes))
 
-    def _of(self, column: _Column) -> list[str]:
+    def _numbered(self, found: list[str], codes: Array) -> Array:
+        number_of = {name: i for i, name in enumerate(self.names)}
+        return np.array([number_of.get(name, -1) for name in found], _code_type(len(self.names)))[codes]
+
+    def _of_rows(self, values: Any) -> tuple[list[str], Array]:
+        """Return names of levels, and the place of each row's level among them."""
+        numbers = None if self.cuts is None else finite_numbers(values, self.column)
+        if self.cuts is None or numbers is None:
+            column = Column.of(values, self.column)
+            return self.names_of(column.values), column.codes
+        cuts = np.array(self.cuts)
+        words, codes = ranges(cuts), _placed(numbers, cuts)
+        return [*words, *([MISSING] if (codes == len(words)).any() else [])], codes
+
+    def names_of(self, values: Values) -> list[str]:
         """Return the level of each distinct value."""
         if self.cuts is None:
             known = {*self.names, MISSING}
-            return [text if text in known or not self.combines else OTHERS for text in column.texts]
-        if column.numbers is None and set(column.texts) != {MISSING}:
+            return [text if text in known or not self.combines else OTHERS for text in values.texts]
+        if values.numbers is None and set(values.texts) != {MISSING}:
             raise InputError(
                 "column {column!r} was cut into ranges of numbers, but now holds {got!r}",
                 column=self.column,
-                got=next(text for text in column.texts if text != MISSING),
+                got=next(text for text in values.texts if text != MISSING),
             )
-        numbers = np.full(len(column.texts), np.nan) if column.numbers is None else column.numbers
+        numbers = np.full(len(values.texts), np.nan) if values.numbers is None else values.numbers
         words = [*ranges(np.array(self.cuts)), MISSING]
-        place = np.searchsorted(np.array(self.cuts), numbers)
-        place[np.isnan(numbers)] = len(self.cuts) + 1
-        return [words[i] for i in place.tolist()]
+        return [words[i] for i in _placed(numbers, np.array(self.cuts)).tolist()]
 
     def same_rule(self, other: Levels) -> bool:
         """Return whether both assign every value to a level of the same name."""
@@ -91,59 +99,11 @@ class Levels:
 
 
 class LevelColumn(NamedTuple):
-    """A column of segments: its levels, and the number of the level in each row."""
+    """A column of segments: its levels, the number of the level in each row, and how many values are levels of it."""
 
     levels: Levels
-    codes: Ints
-
-
-class _Column(NamedTuple):
-    """A column as it was given: its distinct values as text and, if they are numbers, as such; and that of each row."""
-
-    texts: list[str]
-    numbers: Float64s | None
-    codes: Ints
-
-    @classmethod
-    def of(cls, values: Any, name: str) -> _Column:
-        array = values if type(values) is np.ndarray else as_numpy(values, f"by {name!r}")
-        if array.ndim != 1:
-            raise InputError(
-                "{argument} must be 1-D, one entry per row, got shape {got}", argument=f"by {name!r}", got=array.shape
-            )
-        if array.dtype == "datetime64[ns]":  # `tolist` would return numbers instead of dates
-            array = array.astype("datetime64[us]")
-        if array.dtype.kind in "biuf":
-            distinct, codes = np.unique(array, return_inverse=True)
-            found = distinct.tolist()
-        else:
-            place: dict[Any, int] = {}
-            codes = np.fromiter((place.setdefault(value, len(place)) for value in array.tolist()), np.int64, len(array))
-            found = list(place)
-        first: dict[str, int] = {}  # as text, some values are the same: missing ones of several kinds, 1 and 1.0
-        kept: list[Any] = []
-        same = np.empty(len(found), np.int64)
-        for i, value in enumerate(found):
-            same[i] = first.setdefault(text_of(value), len(first))
-            if same[i] == len(kept):
-                kept.append(value)
-        return cls(list(first), _numbers(kept), same[codes])
-
-
-def text_of(value: Any) -> str:
-    """Return the name of a level; whole numbers are written alike, whether they are stored as 1 or as 1.0."""
-    if is_missing(value):
-        return MISSING
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _numbers(values: list[Any]) -> Float64s | None:
-    """Return the values as numbers, NaN where one is missing; None if any is something else."""
-    there = [value for value in values if not is_missing(value)]
-    if not there or not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in there):
-        return None
-    numbers = np.array([np.nan if is_missing(value) else float(value) for value in values])
-    return None if np.isinf(numbers).any() else numbers
+    codes: Array
+    n_values: int = 0
 
 
 def learned(
@@ -161,34 +121,77 @@ def learned(
     ties allow, unless the name of the column is that of an identifier. Of more than `max_levels` values, those with the
     most rows are levels, and the others together are one. With `interpolated`, cuts are quantiles between values.
     """
-    column = _Column.of(values, name)
-    counts = np.bincount(column.codes, minlength=len(column.texts))
-    there = np.array([text != MISSING for text in column.texts], bool)
-    if column.numbers is not None and there.sum() > max_numbers and not is_identifier(name):
-        cuts = _cuts(column.numbers[there], counts[there], n_ranges, interpolated)
-        rule = Levels(name, (*ranges(cuts), *([] if there.all() else [MISSING])), tuple(cuts.tolist()))
-    elif int(there.sum()) > max_levels:
-        most = sorted(np.flatnonzero(there).tolist(), key=lambda i: (-counts[i], column.texts[i]))[: max_levels - 1]
-        kept = {*most, *np.flatnonzero(~there).tolist()}
-        rule = Levels(name, (*(column.texts[i] for i in _in_order(column) if i in kept), OTHERS), combines=True)
-    else:
-        rule = Levels(name, tuple(column.texts[i] for i in _in_order(column)))
-    number_of = {level: i for i, level in enumerate(rule.names)}
-    return LevelColumn(rule, np.array([number_of[level] for level in rule._of(column)], np.int64)[column.codes])
+    numbers = None if is_identifier(name) else finite_numbers(values, name)
+    if numbers is not None and _has_more_than(max_numbers, numbers):
+        there = numbers[~np.isnan(numbers)]
+        rule = in_ranges(name, _cuts(there, None, n_ranges, interpolated), len(there) < len(numbers))
+        return LevelColumn(rule, _placed(numbers, np.array(rule.cuts)), len(there))
+    column = Column.of(values, name)
+    rows = np.bincount(column.codes, minlength=len(column.values.texts))
+    rule = chosen(
+        name,
+        column.values,
+        rows,
+        max_levels=max_levels,
+        n_ranges=n_ranges,
+        max_numbers=max_numbers,
+        interpolated=interpolated,
+    )
+    return LevelColumn(rule, rule._numbered(rule.names_of(column.values), column.codes), len(column.values.texts))
 
 
-def _in_order(column: _Column) -> list[int]:
-    """Return the distinct values in order, of size or of the alphabet, missing ones last."""
-    size = column.texts if column.numbers is None else column.numbers.tolist()
-    return sorted(range(len(column.texts)), key=lambda i: (column.texts[i] == MISSING, size[i]))
+def chosen(
+    name: str,
+    values: Values,
+    rows: Ints,
+    *,
+    max_levels: int = MAX_LEVELS,
+    n_ranges: int = N_RANGES,
+    max_numbers: int = MAX_NUMBERS_AS_LEVELS,
+    interpolated: bool = False,
+) -> Levels:
+    """Return the rule for a column, chosen from its distinct values and the number of rows of each; see `learned`."""
+    there, texts = values.there, values.texts
+    if values.numbers is not None and there.sum() > max_numbers and not is_identifier(name):
+        cuts = _cuts(values.numbers[there], rows[there], n_ranges, interpolated)
+        return in_ranges(name, cuts, not there.all())
+    if int(there.sum()) <= max_levels:
+        return Levels(name, tuple(texts[i] for i in values.in_order))
+    most = sorted(np.flatnonzero(there).tolist(), key=lambda i: (-rows[i], texts[i]))[: max_levels - 1]
+    kept = {*most, *np.flatnonzero(~there).tolist()}
+    return Levels(name, (*(texts[i] for i in values.in_order if i in kept), OTHERS), combines=True)
 
 
-def _cuts(numbers: Float64s, rows: Ints, n_ranges: int, interpolated: bool) -> Float64s:
+def in_ranges(name: str, cuts: Float64s, missing: bool) -> Levels:
+    """Return the rule that cuts a quantity into ranges."""
+    return Levels(name, (*ranges(cuts), *([MISSING] if missing else [])), tuple(cuts.tolist()))
+
+
+def _has_more_than(most: int, numbers: Array) -> bool:
+    """Return whether there are more distinct numbers; a look at the first ones is often enough."""
+    first = numbers[: 100 * most]
+    return any(np.unique(some[~np.isnan(some)]).size > most for some in (first, numbers))
+
+
+def _placed(numbers: Array, cuts: Float64s) -> Array:
+    """Return the number of each one's range; those that are missing come after the last."""
+    place = np.empty(len(numbers), np.int16)
+    for start in range(0, len(numbers), ROWS_AT_ONCE):
+        some = numbers[start : start + ROWS_AT_ONCE]
+        place[start : start + ROWS_AT_ONCE] = np.where(np.isnan(some), len(cuts) + 1, np.searchsorted(cuts, some))
+    return place
+
+
+def _code_type(n_levels: int) -> Any:
+    return np.int16 if n_levels <= np.iinfo(np.int16).max else np.int32
+
+
+def _cuts(numbers: Float64s, rows: Ints | None, n_ranges: int, interpolated: bool) -> Float64s:
     if not interpolated:
         return quarters(numbers, rows, n_ranges)
-    order = np.argsort(numbers)
-    edges = np.unique(np.quantile(np.repeat(numbers[order], rows[order]), np.linspace(0, 1, n_ranges + 1)))
-    return edges[1:-1] if len(edges) > 2 else numbers.min(keepdims=True)
+    each = numbers if rows is None else np.repeat(numbers, rows)
+    edges = np.unique(np.quantile(each, np.linspace(0, 1, n_ranges + 1)))
+    return edges[1:-1] if len(edges) > 2 else numbers.min(keepdims=True).astype(np.float64)
 
 
 # --- columns that have no segments ------------------------------------------------------------------------------------
@@ -211,20 +214,26 @@ def level_columns(by: Any, n: int, outcomes: Array | None = None, **choices: Any
     for name, values in named_columns(by).items():
         one = learned(name, values, **choices)
         check_length(one.codes, name, n)
-        why = _why_no_segments(name, values, one, outcomes)
-        if why:
-            notes.append(f"column {name} {why}")
-            continue
-        kept.append(one)
-        if one.levels.cuts is not None:
-            notes.append(f"column {name} was cut into ranges at {', '.join(written(np.array(one.levels.cuts)))}")
-        elif one.levels.combines:
-            others = int((one.codes == len(one.levels.names) - 1).sum())
-            notes.append(
-                f"column {name} has many values: the {len(one.levels.names) - 1} with the most rows are kept, and the "
-                f"others ({others:,} rows) are combined"
-            )
+        rows = np.bincount(one.codes, minlength=len(one.levels.names))
+        events = None if outcomes is None else np.bincount(one.codes, outcomes, len(rows))
+        why = why_no_segments(one.levels, rows, one.n_values) or why_it_leaks(rows, events)
+        if not why:
+            kept.append(one)
+        notes += [f"column {name} {why}"] if why else changes(one.levels, rows)
     return Columns(tuple(kept), tuple(notes))
+
+
+def changes(levels: Levels, rows: Ints) -> list[str]:
+    """Return a sentence about a column that was cut or combined; `rows` is the number of rows of each level."""
+    if levels.cuts is not None:
+        return [f"column {levels.column} was cut into ranges at {', '.join(written(np.array(levels.cuts)))}"]
+    if levels.combines:
+        others = int(rows[levels.names.index(OTHERS)])
+        return [
+            f"column {levels.column} has many values: the {len(levels.names) - 1} with the most rows are kept, and the "
+            f"others ({others:,} rows) are combined"
+        ]
+    return []
 
 
 def check_length(column: Array, name: str, n: int) -> None:
@@ -245,36 +254,36 @@ def named_columns(by: Any) -> dict[str, Any]:
             "{argument} is missing: pass the columns of segments, as a data frame or a mapping of names", argument="by"
         )
     if hasattr(by, "columns") and not isinstance(by, Mapping):
-        return {str(name): by[name] for name in by.columns}
+        names = getattr(by, "column_names", by.columns)  # the columns of an arrow table are not names
+        return {str(name): by[name] for name in names}
     if isinstance(by, Mapping):
         return {str(name): values for name, values in by.items()}
     return {str(getattr(by, "name", None) or "group"): by}
 
 
-def _why_no_segments(name: str, values: Any, one: LevelColumn, outcomes: Array | None) -> str:
-    n, names = len(one.codes), one.levels.names
+def why_no_segments(levels: Levels, rows: Ints, n_values: int) -> str:
+    """Return why a column has no segments, from the rows of each level and the number of distinct values; or ""."""
+    n, names = int(rows.sum()), levels.names
     if set(names) <= {MISSING}:
         return "is missing in every row: it has no segments, and was left out"
-    if one.levels.cuts is None and (np.bincount(one.codes, minlength=len(names)) == n).any():
-        return f"is {names[int(one.codes[0])]!r} in every row: it has no segments, and was left out"
-    if one.levels.cuts is None:
-        distinct = len(names) if not one.levels.combines else len(_Column.of(values, name).texts)
-        if 2 * distinct > n:
-            return f"has {distinct:,} values in {n:,} rows: it identifies rows, so it was left out"
-    if outcomes is not None and _tells_the_outcome(one, outcomes):
-        return (
-            "tells the outcome: every level has only events or only non-events. It was left out; a column that is "
-            "known only after the outcome makes no segment"
-        )
+    if levels.cuts is None and (rows == n).any():
+        return f"is {names[int(rows.argmax())]!r} in every row: it has no segments, and was left out"
+    if levels.cuts is None and 2 * n_values > n:
+        return f"has {n_values:,} values in {n:,} rows: it identifies rows, so it was left out"
     return ""
 
 
-def _tells_the_outcome(one: LevelColumn, outcomes: Array) -> bool:
-    """Return whether the outcome is the same in all rows of every level, though not in all rows."""
-    rows = np.bincount(one.codes)
-    events = np.bincount(one.codes, outcomes)
-    pure = (events == 0) | (events == rows)
-    return bool(pure.all() and 0 < events.sum() < rows.sum() and len(outcomes) >= FEWEST_ROWS_OF_A_LEAK * len(rows))
+def why_it_leaks(rows: Ints, events: Array | None) -> str:
+    """Return a clause if the outcome is the same in all rows of every level, though not in all rows; else ""."""
+    if events is None:
+        return ""
+    n, pure = int(rows.sum()), (events == 0) | (events == rows)
+    if not pure.all() or not 0 < events.sum() < n or n < FEWEST_ROWS_OF_A_LEAK * len(rows):
+        return ""
+    return (
+        "tells the outcome: every level has only events or only non-events. It was left out; a column that is known "
+        "only after the outcome makes no segment"
+    )
 
 
 # --- ranges of numbers ------------------------------------------------------------------------------------------------
@@ -285,16 +294,19 @@ def quarters(numbers: Float64s, rows: Ints | None = None, n_ranges: int = N_RANG
 
     `rows` is the number of rows of each number; one by default.
     """
-    order = np.argsort(numbers, kind="stable")
-    ones = np.ones(len(numbers), np.int64)
-    below = np.cumsum(ones if rows is None else rows[order], dtype=np.int64)
-    wanted = np.arange(1, n_ranges, dtype=np.int64) * below[-1]
-    cuts = np.unique(numbers[order[np.searchsorted(below * n_ranges, wanted)]])
+    if rows is None:
+        last = -(-np.arange(1, n_ranges, dtype=np.int64) * len(numbers) // n_ranges) - 1
+        cuts = np.unique(np.partition(numbers, last)[last])
+    else:
+        order = np.argsort(numbers, kind="stable")
+        below = np.cumsum(rows[order], dtype=np.int64)
+        wanted = np.arange(1, n_ranges, dtype=np.int64) * below[-1]
+        cuts = np.unique(numbers[order[np.searchsorted(below * n_ranges, wanted)]])
     most = numbers.max()
     cuts = cuts[cuts < most]
     if not len(cuts):  # most rows have the largest number
         cuts = numbers[numbers < most].max(keepdims=True)
-    return np.asarray(cuts)
+    return np.asarray(cuts, np.float64) + 0.0  # so that zero has no sign
 
 
 def ranges(cuts: Float64s) -> list[str]:
