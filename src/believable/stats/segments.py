@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, final
 
@@ -17,11 +17,12 @@ from believable.stats.levels import LevelColumn, Levels, check_length, level_col
 from believable.stats.saved import field_of, float_list, integer_list, open_saved
 from believable.stats.statistic import Statistic, schema_of
 from believable.stats.summary import Summary
+from believable.stats.values import ROWS_AT_ONCE
 
 SEGMENT_CELLS = 320  # a quarter of a unit of the logit: within a cell, a calibration curve is close to a line
 SUMS = ("ny", "w", "wp", "wy", "w2")
 SAME_WITHOUT_WEIGHTS = {"wy": "ny", "w2": "w"}
-ROWS_AT_ONCE = 1 << 20
+MOST_LEVELS = np.iinfo(np.int16).max  # of one column
 MOST_KEYS = 1 << 50  # times the number of cells, this fits into 64 bits
 SMALLEST = 1e-15  # scores of 0 and 1 count as this far from them where logits are needed
 
@@ -123,8 +124,8 @@ class SegmentStats(Statistic):
             grid = Grid(cells, "logit", predictions.score_type.name)
         if not found:
             raise UndefinedError(f"there are no segments: {'; '.join(said)}")
-        sums = _counted(predictions, view, found, grid)
-        return cls(columns=tuple(one.levels for one in found), view=view, grid=grid, notes=(*notes, *said), **sums)
+        counted = added_up(_counted(predictions, view, found, grid))
+        return replace(counted, notes=(*notes, *said))
 
     @classmethod
     def from_columns(
@@ -319,10 +320,9 @@ def _columns_like(by: Any, columns: Sequence[Levels], n: int) -> tuple[LevelColu
     return tuple(found)
 
 
-def _counted(predictions: Predictions, view: View, found: Sequence[LevelColumn], grid: Grid) -> dict[str, Any]:
-    """Return codes, cell and sums, block by block, so that no more than a block is held beside the statistic."""
-    columns = [one.levels for one in found]
-    parts: list[dict[str, Array]] = []
+def _counted(predictions: Predictions, view: View, found: Sequence[LevelColumn], grid: Grid) -> Iterator[SegmentStats]:
+    """Count block by block, so that no more than a block is held beside the statistic."""
+    columns = tuple(one.levels for one in found)
     begin = 0
     for pairs in predictions.pairs(view, at_least=ROWS_AT_ONCE):
         for start in range(0, len(pairs.score), ROWS_AT_ONCE):
@@ -333,31 +333,49 @@ def _counted(predictions: Predictions, view: View, found: Sequence[LevelColumn],
             part: dict[str, Array] = {"codes": np.stack([one.codes[rows] for one in found]), "cell": grid.assign(p)}
             part |= {"n": np.ones(len(p), np.int64), "ny": y, "w": w, "wp": w * p}
             part |= {"wy": y, "w2": w} if pairs.weight is None else {"wy": w * y, "w2": w * w}
-            parts.append(_gathered(columns, grid, [part]))
+            yield SegmentStats.from_columns(columns, view, grid, part)
             begin += len(p)
-    return parts[0] if len(parts) == 1 else _gathered(columns, grid, parts)
+
+
+def added_up(parts: Iterable[SegmentStats]) -> SegmentStats:
+    """Return the sum of parts, each added to others of about its length: no entry is copied often, and few are held."""
+    waiting: list[SegmentStats] = []
+    for part in parts:
+        waiting.append(part)
+        while len(waiting) > 1 and len(waiting[-2].n) < 2 * len(waiting[-1].n):
+            waiting[-2:] = [waiting[-2] + waiting[-1]]
+    while len(waiting) > 1:
+        waiting[-2:] = [waiting[-2] + waiting[-1]]
+    return waiting[0]
 
 
 def _gathered(columns: Sequence[Levels], grid: Grid, parts: Sequence[Mapping[str, Array]]) -> dict[str, Any]:
     """Return the entries of all parts; those with the same levels and cell are added."""
-    codes, cell, n = (np.concatenate([part[name] for part in parts], axis=-1) for name in ("codes", "cell", "n"))
+    if any(len(one.names) > MOST_LEVELS for one in columns):
+        most = max(columns, key=lambda one: len(one.names))
+        raise UndefinedError(
+            f"column {most.column} has {len(most.names):,} levels: segments need at most {MOST_LEVELS:,}"
+        )
+    codes, cell = (np.concatenate([part[name] for part in parts], axis=-1) for name in ("codes", "cell"))
     key = mixed(codes, [len(one.names) for one in columns]) * len(grid) + cell
     order = np.argsort(key, kind="stable")
     ordered = key[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    first = order[starts]
+    del key, ordered
 
     def added(name: str) -> Array:
         return np.asarray(np.add.reduceat(np.concatenate([part[name] for part in parts])[order], starts))
 
+    first = order[starts]
     made: dict[str, Any] = {"codes": codes[:, first].astype(np.int16), "cell": cell[first].astype(np.int64)}
-    made |= {"n": np.add.reduceat(n[order], starts).astype(np.int64)}
+    made["n"] = added("n").astype(np.int64, copy=False)
+    unweighted = all(part["w2"] is part["w"] for part in parts)
     for name in SUMS:
         same = SAME_WITHOUT_WEIGHTS.get(name)
         if same is not None and all(part[name] is part[same] for part in parts):
             made[name] = made[same]
         else:
-            made[name] = added(name).astype(np.float64, copy=False)
+            made[name] = (made["n"] if name == "w" and unweighted else added(name)).astype(np.float64, copy=False)
     return made
 
 
@@ -378,7 +396,10 @@ def _united(mine: Levels, others: Levels) -> Levels:
 
 def _recoded(one: SegmentStats, columns: Sequence[Levels]) -> dict[str, Array]:
     """Return the entries of a statistic with the numbers that its levels have in other columns."""
-    codes = np.empty(one.codes.shape, np.int64)
-    for i, (mine, united) in enumerate(zip(one.columns, columns, strict=True)):
-        codes[i] = np.array([united.names.index(name) for name in mine.names], np.int64)[one.codes[i]]
+    codes = one.codes
+    if any(mine.names != united.names for mine, united in zip(one.columns, columns, strict=True)):
+        codes = np.empty_like(one.codes)
+        for i, (mine, united) in enumerate(zip(one.columns, columns, strict=True)):
+            number_of = {name: j for j, name in enumerate(united.names[:MOST_LEVELS])}
+            codes[i] = np.array([number_of.get(name, -1) for name in mine.names], np.int16)[one.codes[i]]
     return one._sums() | {"codes": codes}
