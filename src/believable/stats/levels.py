@@ -157,7 +157,8 @@ def chosen(
         return in_ranges(name, cuts, not there.all())
     if int(there.sum()) <= max_levels:
         return Levels(name, tuple(texts[i] for i in values.in_order))
-    most = sorted(np.flatnonzero(there).tolist(), key=lambda i: (-rows[i], texts[i]))[: max_levels - 1]
+    single = [i for i in np.flatnonzero(there).tolist() if texts[i] != OTHERS]
+    most = sorted(single, key=lambda i: (-rows[i], texts[i]))[: max_levels - 1]
     kept = {*most, *np.flatnonzero(~there).tolist()}
     return Levels(name, (*(texts[i] for i in values.in_order if i in kept), OTHERS), combines=True)
 
@@ -228,10 +229,10 @@ def changes(levels: Levels, rows: Ints) -> list[str]:
     if levels.cuts is not None:
         return [f"column {levels.column} was cut into ranges at {', '.join(written(np.array(levels.cuts)))}"]
     if levels.combines:
-        others = int(rows[levels.names.index(OTHERS)])
+        kept, others = len(set(levels.names) - {OTHERS, MISSING}), int(rows[levels.names.index(OTHERS)])
         return [
-            f"column {levels.column} has many values: the {len(levels.names) - 1} with the most rows are kept, and the "
-            f"others ({others:,} rows) are combined"
+            f"column {levels.column} has many values: the {kept} with the most rows are kept, and the others "
+            f"({others:,} rows) are combined"
         ]
     return []
 

@@ -8,12 +8,22 @@ from typing import Any, Self, final
 
 import numpy as np
 
+from believable._check import positive_integer
 from believable._types import Array, Float64s, Int64s, Ints
 from believable.binning import Grid
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.predictions import Predictions, View
-from believable.stats.counts import as_checked
-from believable.stats.levels import LevelColumn, Levels, check_length, level_columns, named_columns
+from believable.stats.cells import CellStats
+from believable.stats.counts import as_checked, check_scores, load_view
+from believable.stats.levels import (
+    MAX_LEVELS,
+    N_RANGES,
+    LevelColumn,
+    Levels,
+    check_length,
+    level_columns,
+    named_columns,
+)
 from believable.stats.saved import field_of, float_list, integer_list, open_saved
 from believable.stats.statistic import Statistic, schema_of
 from believable.stats.summary import Summary
@@ -24,7 +34,7 @@ SUMS = ("ny", "w", "wp", "wy", "w2")
 SAME_WITHOUT_WEIGHTS = {"wy": "ny", "w2": "w"}
 MOST_LEVELS = np.iinfo(np.int16).max  # of one column
 MOST_KEYS = 1 << 50  # times the number of cells, this fits into 64 bits
-SMALLEST = 1e-15  # scores of 0 and 1 count as this far from them where logits are needed
+ONE_SCORE_PER_ROW = ("binary", "confidence")
 
 
 @final
@@ -91,8 +101,9 @@ class SegmentStats(Statistic):
         *,
         like: SegmentStats | None = None,
         cells: int = SEGMENT_CELLS,
+        max_levels: int = MAX_LEVELS,
+        n_ranges: int = N_RANGES,
         notes: Sequence[str] = (),
-        **choices: Any,
     ) -> SegmentStats:
         """Count checked predictions.
 
@@ -107,23 +118,29 @@ class SegmentStats(Statistic):
             Use its columns, levels and cells, so that the two can be added.
         cells : int
             Number of logit-spaced cells.
+        max_levels, n_ranges : int
+            The most levels of a column (the rarest are combined), and the number of ranges of a quantity.
         notes : sequence of str
             Sentences to begin the notes with.
-        **choices
-            `max_levels` and `n_ranges`: the most levels of a column (200), and of a quantity (4).
         """
-        view = as_checked(predictions).check_view(None)
-        if view.notion not in ("binary", "confidence"):
-            raise UndefinedError("segments need one score per row: pass one of the independent columns at a time")
+        view = _one_score_per_row(as_checked(predictions).check_view(None))
         found: tuple[LevelColumn, ...]
         if like is not None:
+            if not isinstance(like, SegmentStats):
+                raise InputError(
+                    "{argument} must be a SegmentStats, got {got}", argument="like", got=type(like).__name__
+                )
             found, said = _columns_like(by, like.columns, len(predictions)), like.notes
             grid = replace(like.grid, dtype=predictions.score_type.name)
         else:
+            choices = {
+                "max_levels": positive_integer(max_levels, "max_levels", 2, MOST_LEVELS),
+                "n_ranges": positive_integer(n_ranges, "n_ranges", 2, MOST_LEVELS),
+            }
             found, said = level_columns(by, len(predictions), _outcomes(predictions, view), **choices)
             grid = Grid(cells, "logit", predictions.score_type.name)
         if not found:
-            raise UndefinedError(f"there are no segments: {'; '.join(said)}")
+            raise UndefinedError(f"there are no segments: {'; '.join(said) or 'no columns were given'}")
         counted = added_up(_counted(predictions, view, found, grid))
         return replace(counted, notes=(*notes, *said))
 
@@ -137,17 +154,17 @@ class SegmentStats(Statistic):
 
     @classmethod
     def of_summary(cls, summary: Summary, column: str) -> SegmentStats:
-        """Return the statistic of one subgroup column of a summary."""
-        levels = summary.by[column]
-        grid = next(iter(levels.values())).cells_of(spacing="logit").grid
+        """Return the statistic of a subgroup column of a summary; each of its cells goes where its mean score is."""
+        view = _one_score_per_row(summary.cells_of().view)
+        levels, grid = summary.by[column], Grid(SEGMENT_CELLS, "logit", summary.score_type.name)
         parts: list[dict[str, Array]] = []
         for i, one in enumerate(levels.values()):
             cells = one.cells_of(spacing="logit")
             codes = np.full((1, len(cells.n)), i, np.int16)
-            parts.append({"codes": codes, "cell": cells.index, **{name: getattr(cells, name) for name in ("n", *SUMS)}})
+            parts.append({"codes": codes, "cell": _placed(cells, grid), "n": cells.n})
+            parts[-1] |= {name: getattr(cells, name) for name in SUMS}
         columns = (Levels(column, tuple(levels)),)
-        view = summary.cells_of().view
-        return cls(columns=columns, view=view, grid=grid, **_gathered(columns, grid, parts)).regrid(SEGMENT_CELLS)
+        return cls(columns=columns, view=view, grid=grid, **_gathered(columns, grid, parts))
 
     # --- reading ---
 
@@ -173,30 +190,31 @@ class SegmentStats(Statistic):
     @property
     def conf(self) -> Float64s:
         """Mean score of each entry."""
-        return np.asarray(self.wp / self.w)
-
-    @property
-    def logit(self) -> Float64s:
-        """Logit of the mean score of each entry; that of 0 and 1 is limited."""
-        p = np.clip(self.conf, SMALLEST, 1 - SMALLEST)
-        return np.asarray(np.log(p) - np.log1p(-p))
+        return np.minimum(self.wp / self.w, 1.0)  # a sum of weights is rounded
 
     @property
     def weighted(self) -> bool:
         """Whether rows had weights other than 1."""
         return not (np.array_equal(self.w, self.n) and np.array_equal(self.w2, self.n))
 
-    def only(self, columns: Sequence[str]) -> SegmentStats:
-        """Return the statistic by some of the columns, in the order given."""
-        missing = [name for name in columns if name not in self.names]
-        if missing:
+    def only(self, columns: str | Iterable[str]) -> SegmentStats:
+        """Return the statistic by one or some of the columns, in the order given."""
+        if not isinstance(columns, Iterable):
             raise InputError(
-                "{argument} names {got!r}, but the statistic counted by {counted}",
+                "{argument} must be names of columns that the statistic counted by, got {got!r}",
                 argument="by",
-                got=missing[0],
+                got=columns,
+            )
+        names = dict.fromkeys([columns] if isinstance(columns, str) else map(str, columns))
+        missing = [name for name in names if name not in self.names]
+        if missing or not names:
+            raise InputError(
+                "{argument} names {got}, but the statistic counted by {counted}",
+                argument="by",
+                got=repr(missing[0]) if missing else "no columns",
                 counted=", ".join(self.names),
             )
-        kept = [self.names.index(name) for name in columns]
+        kept = [self.names.index(name) for name in names]
         sums = self._sums() | {"codes": self.codes[kept]}
         return SegmentStats.from_columns([self.columns[i] for i in kept], self.view, self.grid, sums, self.notes)
 
@@ -223,8 +241,10 @@ class SegmentStats(Statistic):
             return NotImplemented
         if self.names != other.names:
             raise MergeError(f"cannot merge statistics: their columns differ, {self.names} and {other.names}")
-        if self.view != other.view or self.grid != other.grid:
-            raise MergeError("cannot merge statistics: they count different things, or in different cells")
+        if self.view != other.view:
+            raise MergeError(f"cannot merge statistics: they count different things, {self.view} and {other.view}")
+        if self.grid != other.grid:
+            raise MergeError(f"cannot merge statistics: their grids differ, {self.grid} and {other.grid}")
         for mine, others in zip(self.columns, other.columns, strict=True):
             if not mine.same_rule(others):
                 raise MergeError(
@@ -269,7 +289,12 @@ class SegmentStats(Statistic):
             grid = Grid(field_of(saved, "cells", int), "logit", field_of(saved, "dtype", str))
         except InputError as error:
             raise SchemaError(f"the saved grid is damaged: {error}") from error
+        view = load_view(saved)
+        if view.notion not in ONE_SCORE_PER_ROW:
+            raise SchemaError(f"the saved view must have one score per row, got {view.notion!r}")
         columns = tuple(_levels_from(one) for one in field_of(saved, "columns", list))
+        if not columns or len({one.column for one in columns}) < len(columns):
+            raise SchemaError("the saved columns must have distinct names, and there must be at least one")
         codes = [integer_list({"codes": one}, "codes") for one in field_of(saved, "codes", list)]
         cell, n = integer_list(saved, "cell"), integer_list(saved, "n")
         sums = {name: float_list(saved, name) for name in SUMS}
@@ -280,18 +305,19 @@ class SegmentStats(Statistic):
         for one, size in zip((*codes, cell), limits, strict=True):
             if len(one) and not 0 <= one.min() <= one.max() < size:
                 raise SchemaError("the saved codes go beyond the levels or cells")
-        if (n < 1).any() or any((sums[name] <= 0).any() for name in ("w", "w2")):
+        if not len(n) or (n < 1).any() or any((sums[name] <= 0).any() for name in ("w", "w2")):
             raise SchemaError("the saved entries must have rows of positive weight")
         for part, whole in (("ny", n), ("wp", sums["w"]), ("wy", sums["w"])):
             if (sums[part] < 0).any() or (sums[part] > whole * (1 + 1e-9)).any():
                 raise SchemaError(f"the saved {part} lies outside its range")
-        stacked = np.array(codes, np.int16).reshape(len(columns), len(n))
-        view = View.from_dict(field_of(saved, "view", dict))
-        made: dict[str, Array] = {"codes": stacked, "cell": cell, "n": n, **sums}
+        check_scores({"key": cell, **sums}, grid.lower_edges()[cell], grid.upper_edges()[cell])
+        made: dict[str, Array] = {"codes": np.array(codes), "cell": cell, "n": n, **sums}
         return cls.from_columns(columns, view, grid, made, tuple(map(str, notes)))
 
 
 def _levels_from(saved: Any) -> Levels:
+    if not isinstance(saved, dict):
+        raise SchemaError(f"a saved column must be a dict, got {saved!r}")
     names = field_of(saved, "names", list)
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names) or not names:
         raise SchemaError("the saved levels must be distinct names")
@@ -302,6 +328,20 @@ def _levels_from(saved: Any) -> Levels:
 
 
 # --- counting ---------------------------------------------------------------------------------------------------------
+
+
+def _one_score_per_row(view: View) -> View:
+    if view.notion not in ONE_SCORE_PER_ROW:
+        raise UndefinedError("segments need one score per row: pass one of the independent columns at a time")
+    return view
+
+
+def _placed(cells: CellStats, grid: Grid) -> Int64s:
+    """Return the cell of a grid that has the mean score of each cell of a statistic; those of 0 and 1 stay alone."""
+    place = np.searchsorted(grid.lower_bounds().astype(np.float64), cells.conf)
+    inner = np.clip(place, 1, grid.n_cells)  # a mean may be rounded to 0 or 1
+    ends = np.where(cells.index == 0, 0, grid.n_cells + 1)
+    return np.where((cells.index > 0) & (cells.index <= cells.grid.n_cells), inner, ends)
 
 
 def _outcomes(predictions: Predictions, view: View) -> Array:

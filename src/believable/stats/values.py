@@ -76,8 +76,8 @@ def array_of(given: Any, name: str) -> Array:
         raise InputError(
             "{argument} must be 1-D, one entry per row, got shape {got}", argument=f"by {name!r}", got=array.shape
         )
-    # Of nanoseconds, `tolist` would return numbers instead of dates.
-    return array.astype("datetime64[us]") if array.dtype == "datetime64[ns]" else array
+    # Of nanoseconds, `tolist` would return numbers instead of dates and durations.
+    return array.astype(f"{array.dtype.kind}8[us]") if array.dtype.str.endswith("[ns]") else array
 
 
 def finite_numbers(given: Any, name: str) -> Array | None:
@@ -102,7 +102,10 @@ def _numbers(values: list[Any]) -> Float64s | None:
     there = [value for value in values if not is_missing(value)]
     if not there or not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in there):
         return None
-    numbers = np.array([np.nan if is_missing(value) else float(value) for value in values])
+    try:
+        numbers = np.array([np.nan if is_missing(value) else float(value) for value in values])
+    except OverflowError:  # an integer with hundreds of digits is an identifier
+        return None
     return None if np.isinf(numbers).any() else numbers
 
 

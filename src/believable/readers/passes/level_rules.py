@@ -16,8 +16,9 @@ from believable.readers.passes.batches import spread_over
 from believable.readers.passes.parts import Parts, readable
 from believable.stats import Summary
 from believable.stats.layout import Layout
-from believable.stats.levels import MAX_NUMBERS_AS_LEVELS, MISSING, OTHERS, is_identifier, quarters, ranges
+from believable.stats.levels import MAX_NUMBERS_AS_LEVELS, OTHERS, is_identifier, quarters, ranges
 from believable.stats.summary import MAX_SUBGROUP_LEVELS
+from believable.stats.values import MISSING
 
 if TYPE_CHECKING:
     import polars
