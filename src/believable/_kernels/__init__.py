@@ -10,6 +10,7 @@ from believable._kernels.binary_pass import (
     logit_index,
     near_one,
 )
+from believable._kernels.binomial_tails import Tails, binomial_tails
 from believable._kernels.bins import (
     bin_index,
     quantile_boundaries,
@@ -83,6 +84,7 @@ from believable._kernels.resampling import (
     skce_replicates,
     sup_tail,
 )
+from believable._kernels.ridge_logistic import fit_ridge_logistic
 from believable._kernels.rising import RisingFit, fit_rising, slope_columns
 from believable._kernels.rows import extrema, label_scores, row_blocks, row_sum_extrema, top_hit, top_one, top_ranked
 from believable._kernels.shares import inner_shares, share_interval, source_inflation
@@ -140,6 +142,7 @@ __all__ = [
     "RootSettings",
     "Similarity",
     "SkceRows",
+    "Tails",
     "TemperatureFit",
     "VennAbersSteps",
     "WeightedLogits",
@@ -153,6 +156,7 @@ __all__ = [
     "binary_cells",
     "binary_pass",
     "binned_sums",
+    "binomial_tails",
     "by_score",
     "cell_starts",
     "cells_of_table",
@@ -178,6 +182,7 @@ __all__ = [
     "fit_logistic",
     "fit_logistic_classes",
     "fit_multinomial",
+    "fit_ridge_logistic",
     "fit_rising",
     "fit_temperature",
     "flat_pieces",
