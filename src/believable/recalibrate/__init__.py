@@ -13,6 +13,7 @@ from believable.recalibrate.crossfit import Gain, Scored
 from believable.recalibrate.dirichlet import DirichletCalibration
 from believable.recalibrate.ensemble_temperature import EnsembleTemperature
 from believable.recalibrate.facts import RECALIBRATORS, Facts
+from believable.recalibrate.grouped import GroupedRecalibrator
 from believable.recalibrate.histogram import HistogramBinning
 from believable.recalibrate.identity import Identity
 from believable.recalibrate.isotonic import IsotonicCalibration
@@ -62,6 +63,7 @@ __all__ = [
     "EnsembleTemperature",
     "Facts",
     "Gain",
+    "GroupedRecalibrator",
     "HistogramBinning",
     "Identity",
     "Improvement",

@@ -28,7 +28,7 @@ from believable.recalibrate._estimators import (
     check_is_fitted,
     validate_data,
 )
-from believable.recalibrate.facts import Facts, Field, Map
+from believable.recalibrate.facts import Facts, Field, Map, in_words
 from believable.recalibrate.inputs import (
     INPUTS,
     Input,
@@ -69,6 +69,8 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
     normalise: bool = True  # or set this to False: rows are then not divided by their sums
     multi_class: MultiClass = "ovr"  # `VennAbers` may set this to "ovo": K > 2 classes then have a map for each pair
     later_settings: ClassVar[frozenset[str]] = frozenset()  # saved if not at their default: old files lack them
+    nested_setting: ClassVar[str] = "method"  # the setting that holds a recalibrator, or the name of one
+    reads_columns: ClassVar[bool] = False  # whether it reads columns of segments, as `by=`, besides scores
 
     input: Input
     classes: Sequence[Any] | None
@@ -175,9 +177,17 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         """Return the facts, which may depend on the settings."""
         return self.facts
 
+    def _in_words(self) -> str:
+        """Return what to call it in a sentence."""
+        return in_words(type(self).__name__)
+
     def _fields(self) -> dict[str, Field]:
         """Return the fields of a map."""
         return self.fields
+
+    def _n_scores(self) -> int:
+        """Return the number of columns of X that are scores: all of them."""
+        return self.n_features_in_
 
     def _check_map(self, fitted: Map, n_classes: int) -> None:
         """Raise a SchemaError if the fields of a loaded map, each valid by itself, do not fit together."""

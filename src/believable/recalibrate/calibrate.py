@@ -29,6 +29,7 @@ from believable.recalibrate.crossfit import (
     score_to_compare_by,
 )
 from believable.recalibrate.facts import as_method
+from believable.recalibrate.grouped import GroupedRecalibrator
 from believable.recalibrate.identity import Identity
 from believable.recalibrate.inputs import INPUTS, Input
 from believable.recalibrate.select import (
@@ -46,6 +47,7 @@ from believable.recalibrate.select import (
 )
 
 ROUNDING = 1e-12  # a smaller gain is none
+MOST_SEGMENTS = 12  # are printed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,13 +119,16 @@ class Calibration:
     selection: Selection | None
     caveats: tuple[str, ...]
 
-    def transform(self, predictions: Any) -> Float64s:
-        """Recalibrate new scores: probabilities in the shape of the input."""
-        return self.recalibrator.transform(predictions)
+    def transform(self, predictions: Any, *, by: Any = None) -> Float64s:
+        """Recalibrate new scores: probabilities in the shape of the input; `by` has their columns of segments."""
+        return self.recalibrator.transform(predictions, **self._columns(by))
 
-    def predict_proba(self, predictions: Any) -> Float64s:
-        """Recalibrate new scores: probabilities with one column per class."""
-        return self.recalibrator.predict_proba(predictions)
+    def predict_proba(self, predictions: Any, *, by: Any = None) -> Float64s:
+        """Recalibrate new scores: probabilities with one column per class; `by` has their columns of segments."""
+        return self.recalibrator.predict_proba(predictions, **self._columns(by))
+
+    def _columns(self, by: Any) -> dict[str, Any]:
+        return {"by": by} if self.recalibrator.reads_columns else {}
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the calibration map as JSON, for `believable.load_recalibrator` or another language."""
@@ -154,6 +159,10 @@ def _in_words(recalibrator: Recalibrator) -> str:
     """Return the recalibrator in words, with the numbers of its map where they are few."""
     if isinstance(recalibrator, AveragedCalibration):
         return f"Average: {recalibrator.in_words()}"
+    if isinstance(recalibrator, GroupedRecalibrator):
+        common = f"Common map: {_in_words(recalibrator.common_)}." if len(recalibrator.maps_) == 1 else ""
+        added = "Added to its log-odds by segment, most first:"
+        return "\n".join([common, added, *(f"  {line}" for line in recalibrator.lines(MOST_SEGMENTS))])
     fitted = recalibrator.maps_[0] if len(recalibrator.maps_) == 1 else None
     if not fitted or not all(isinstance(value, float) for value in fitted.values()):
         return str(recalibrator)
@@ -189,6 +198,7 @@ def calibrate(
     classes: Sequence[Any] | None = None,
     cv: int = 5,
     clusters: Any = None,
+    by: Any = None,
     score: Score = "log_loss",
     input: Input = "probabilities",
     level: float = 0.95,
@@ -209,6 +219,7 @@ def calibrate(
     method : str or Recalibrator
         "auto" compares several methods by cross-fitting and averages them, with the weights that predict best (see
         `select` and `AveragedCalibration`). Otherwise a name ("temperature", "platt", "isotonic", …) or a recalibrator.
+        With `by`, "auto" compares that average with maps by segment, "pooled" and "boosted", which are names, too.
     candidates : optional
         The methods that "auto" averages or chooses from; see `select`.
     rule : {"average", "proven"}
@@ -221,6 +232,9 @@ def calibrate(
         fitted on all rows.
     clusters : array-like of shape (n,), optional
         The cluster of each row. The rows of a cluster stay in one fold, and intervals count clusters, not rows.
+    by : data frame, mapping of names to columns, or one column, optional
+        Columns of segments that may need maps of their own; see `GroupedRecalibrator`. Pass those of new rows to
+        `transform`.
     score : {"log_loss", "brier"}
         The score that methods are ranked and judged by. Where the log loss of the scores as they are is infinite,
         because a probability of exactly 0 or 1 was wrong, the Brier score is used instead and a caveat says so.
@@ -255,11 +269,11 @@ def calibrate(
     """
     score = check_score(score)
     _check.choice(rule, RULES, "rule")
-    settings = FoldSettings(input, classes, cv, clusters, sample_weight, random_state)
+    settings = FoldSettings(input, classes, cv, clusters, sample_weight, random_state, by)
     _check.choice(input, INPUTS, "input")
     compared_with = BASE_RATE if input == "scores" else NO_RECALIBRATION
     if isinstance(method, str) and method == "auto":
-        methods = None if candidates is None else methods_by_name(candidates, input)
+        methods = None if candidates is None else methods_by_name(candidates, input, averages=by is None)
         problem = RowsInFolds.of(predictions, actuals, settings)
         judge = Judge(problem, level, n_resamples, random_state)
         found = choose(judge, methods, score, rule, progress, errors=False)
@@ -279,6 +293,6 @@ def calibrate(
     judge = Judge(problem, level, n_resamples, random_state)
     score, why_not_log_loss = score_to_compare_by(problem, score)
     improvement = _improvement(judge, mapped, compared_with, score)
-    name = NO_RECALIBRATION if isinstance(chosen, Identity) else chosen.facts.alias
+    name = NO_RECALIBRATION if isinstance(chosen, Identity) else chosen._facts().alias
     said = (*([why_not_log_loss] if why_not_log_loss else []), *caveats(problem))
     return Calibration(recalibrator, name, improvement, None, said)

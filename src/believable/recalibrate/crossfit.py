@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -16,7 +16,7 @@ from believable import _check, _kernels
 from believable._check import generator
 from believable._types import Array, Float64s, Floats, Ints
 from believable.errors import Hint, InputError, LimitWarning, SmallSampleWarning
-from believable.inference.clusters import cluster_of_rows
+from believable.inference.clusters import cluster_of_rows, rows_that_count
 from believable.inference.compare import ErrorContest, MeasuredModel, mean_of_rows
 from believable.inference.interval import Interval
 from believable.predictions import Predictions
@@ -25,6 +25,7 @@ from believable.recalibrate.base import Recalibrator, normalised
 from believable.recalibrate.inputs import INPUTS, Input, Scores
 from believable.recalibrate.linear import label_log_probability
 from believable.stats import CellStats
+from believable.stats.levels import named_columns
 from believable.stats.sums import log_loss_terms
 
 MAX_DRAWS_OF_FOLDS = 20
@@ -53,6 +54,7 @@ class FoldSettings(NamedTuple):
     clusters: Any = None
     sample_weight: Any = None
     random_state: Any = 0
+    by: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +73,8 @@ class RowsInFolds:
         The cluster of each row.
     fold : ndarray
         The fold of each row, from 0.
+    columns : dict of str to ndarray
+        The columns of segments.
     """
 
     scores: Floats
@@ -78,6 +82,7 @@ class RowsInFolds:
     baseline: Mapped
     cluster: Ints | None
     fold: Ints
+    columns: Mapping[str, Array] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -87,7 +92,7 @@ class RowsInFolds:
 
         `predicted_classes` allows probabilities that are all 0 or 1, as those of a fully grown tree are.
         """
-        input, classes, cv, clusters, sample_weight, random_state = settings
+        input, classes, cv, clusters, sample_weight, random_state, by = settings
         _check.choice(input, INPUTS, "input")
         n_folds = _check.positive_integer(cv, "cv", 2)
         if isinstance(predictions, CellStats):
@@ -107,8 +112,9 @@ class RowsInFolds:
         if input == "scores" and values.ndim == 2:
             _need_two_rows_each(source)
         cluster = cluster_of_rows(clusters, predictions, source, sample_weight)
+        columns = _columns(by, predictions, source, sample_weight)
         fold = folds(source.labels, cluster, n_folds, generator(random_state), every_class=input == "scores")
-        return cls(values, input, _baseline(source, values, input), cluster, fold)
+        return cls(values, input, _baseline(source, values, input), cluster, fold, columns)
 
     @property
     def labels(self) -> Ints:
@@ -132,7 +138,15 @@ class RowsInFolds:
         weights = None if self.weights is None else self.weights[rows]
         cluster = None if self.cluster is None else np.unique(self.cluster[rows], return_inverse=True)[1]
         named = labels if names is None else np.asarray(names)[labels]
+        if model.reads_columns:
+            return model.fit(self.scores[rows], named, weights, by=self.by(rows), clusters=cluster)  # type: ignore[call-arg]
         return model._fit_to_model(self.scores[rows], named, weights, cluster)
+
+    def by(self, rows: Array | slice) -> dict[str, Array]:
+        """Return the columns of segments of some of the rows."""
+        if not self.columns:
+            raise InputError("{argument} is missing: the method needs the columns of segments", argument="by")
+        return {name: values[rows] for name, values in self.columns.items()}
 
     def cross_fitted(self, method: Recalibrator) -> Mapped:
         """Recalibrate every row with a map fitted on the other folds, which do not contain its cluster either."""
@@ -140,7 +154,8 @@ class RowsInFolds:
         with quietly():  # warnings are about one fold; a fit on all rows warns by itself
             for k in range(int(self.fold.max()) + 1):
                 rows = np.flatnonzero(self.fold == k)
-                p = self.fit(method, self.fold != k).predict_proba(self.scores[rows])
+                by = {"by": self.by(rows)} if method.reads_columns else {}
+                p = self.fit(method, self.fold != k).predict_proba(self.scores[rows], **by)
                 out[rows] = p if out.ndim == 2 else p[:, 1]
                 with np.errstate(divide="ignore"):
                     loss[rows] = -np.log(p[np.arange(len(rows)), self.labels[rows]])
@@ -156,6 +171,14 @@ def quietly() -> Iterator[None]:
         warnings.simplefilter("ignore", LimitWarning)
         warnings.simplefilter("ignore", SmallSampleWarning)
         yield
+
+
+def _columns(by: Any, predictions: Any, source: Predictions, sample_weight: Any) -> dict[str, Array]:
+    """Return the columns of segments by name, without rows of weight 0."""
+    return {
+        name: rows_that_count(values, f"by {name!r}", predictions, source, sample_weight)
+        for name, values in ({} if by is None else named_columns(by)).items()
+    }
 
 
 def input_of(method: Recalibrator, input: Input) -> Input:

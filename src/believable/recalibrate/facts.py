@@ -112,6 +112,22 @@ class Members(Field):
         return tuple(restored(one) for one in value)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Nested(Field):
+    """A fitted recalibrator of one event."""
+
+    def read(self, value: Any, name: str) -> Recalibrator:
+        from believable.recalibrate.saved import restored
+
+        if not isinstance(value, dict):
+            raise SchemaError(f"the saved {name} must be a recalibrator")
+        found = restored(value)
+        if found.n_features_in_ != 1 or found.multilabel:
+            raise SchemaError(f"the saved {name} must be a recalibrator of one event")
+        return found
+
+
 def _floats(value: Any, name: str, depth: int) -> Float64s:
     """Return nested lists of numbers, `depth` levels deep, as an array."""
     flat = [value]
@@ -144,6 +160,10 @@ def written(value: Any) -> Any:
         from believable.recalibrate.saved import as_saved
 
         return [as_saved(one) for one in value]
+    if hasattr(value, "maps_"):
+        from believable.recalibrate.saved import as_saved
+
+        return as_saved(value)
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
@@ -194,6 +214,8 @@ class Facts:
 
 RECALIBRATORS: dict[str, type[Recalibrator]] = {}  # by class name, in order of import
 ALIASES: dict[str, str] = {}
+# Names for methods of `GroupedRecalibrator`, which the table does not have.
+BY_SEGMENT: tuple[Literal["pooled"], Literal["boosted"]] = ("pooled", "boosted")
 
 SomeRecalibrator = TypeVar("SomeRecalibrator", bound="Recalibrator")
 
@@ -242,8 +264,12 @@ def find_recalibrator(name: Any) -> type[Recalibrator]:
 
 def as_method(method: Any) -> Recalibrator:
     """Return a recalibrator as it is, or make one from its name."""
-    is_one = any(isinstance(method, cls) for cls in RECALIBRATORS.values())
-    return method if is_one else find_recalibrator(method)()
+    if method in BY_SEGMENT:
+        from believable.recalibrate.grouped import GroupedRecalibrator
+
+        return GroupedRecalibrator(method=method, base="average")
+    is_one = getattr(method, "reads_columns", False) or any(isinstance(method, cls) for cls in RECALIBRATORS.values())
+    return method if is_one and not isinstance(method, type) else find_recalibrator(method)()
 
 
 NAMES_OF_PEOPLE = ("Platt", "Dirichlet", "Venn", "Abers")

@@ -31,9 +31,9 @@ BLANK_BEFORE_JSON = "\ufeff \t\r\n"  # ignored before the JSON; some editors wri
 MARKS_OF_JSON = ('"', "{", "\n")  # a text with one of them, and no file of that name, is taken for damaged JSON
 LONGEST_QUOTE = 200  # errors quote at most this many characters of the file
 COMMON_ARGUMENTS = ("input", "classes")  # arguments of every recalibrator, saved outside its settings
-# The settings that hold a recalibrator, or several. A name is replaced by the recalibrator: other readers know no
-# aliases.
-NESTED_SETTING, NESTED_SETTINGS = "method", "methods"
+# The setting that holds several recalibrators; `nested_setting` of the class holds one. A name is replaced by the
+# recalibrator: other readers know no aliases.
+NESTED_SETTINGS = "methods"
 
 
 def to_json(recalibrator: Recalibrator, path: str | os.PathLike[str] | None = None) -> str:
@@ -50,7 +50,7 @@ def as_saved(recalibrator: Recalibrator) -> dict[str, Any]:
     return {
         "method": type(recalibrator).__name__,
         "input": recalibrator.input,
-        "columns": recalibrator.n_features_in_,
+        "columns": recalibrator._n_scores(),
         "classes": recalibrator.classes_.tolist(),
         "settings": _settings_out(recalibrator),
         "maps": [one if one is None else {k: written(v) for k, v in one.items()} for one in recalibrator.maps_],
@@ -185,6 +185,10 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _method(saved: dict[str, Any]) -> type[Recalibrator]:
     name = saved.get("method")
+    if name == "GroupedRecalibrator":  # it needs columns besides scores, so the table does not have it
+        from believable.recalibrate.grouped import GroupedRecalibrator
+
+        return GroupedRecalibrator
     if not isinstance(name, str) or name not in RECALIBRATORS:
         raise SchemaError(f"there is no recalibrator {_brief(name)}")
     return RECALIBRATORS[name]
@@ -225,8 +229,9 @@ def _map_in(recalibrator: Recalibrator, saved: Any, n_classes: int) -> Map | Non
 
 def _settings_out(recalibrator: Recalibrator) -> dict[str, Any]:
     settings = recalibrator.get_params(deep=False)
-    if isinstance(settings.get(NESTED_SETTING), str):
-        settings[NESTED_SETTING] = find_recalibrator(settings[NESTED_SETTING])()
+    nested = recalibrator.nested_setting
+    if isinstance(settings.get(nested), str):
+        settings[nested] = find_recalibrator(settings[nested])()
     if settings.get(NESTED_SETTINGS) is not None:
         settings[NESTED_SETTINGS] = [as_method(one) for one in settings[NESTED_SETTINGS]]
     defaults = type(recalibrator)().get_params(deep=False)
@@ -250,9 +255,10 @@ def _made(cls: type[Recalibrator], settings: Any, input: Any) -> Recalibrator:
     known = set(cls().get_params(deep=False)) - set(COMMON_ARGUMENTS)
     if not isinstance(settings, dict) or not known - cls.later_settings <= set(settings) <= known:
         raise SchemaError(f"the saved settings of {cls.__name__} must be {sorted(known)}, got {_brief(settings)}")
-    if isinstance(settings.get(NESTED_SETTING), str):
+    nested = cls.nested_setting
+    if isinstance(settings.get(nested), str):
         raise SchemaError(
-            f"a saved method must be a recalibrator with settings, not a name, got {_brief(settings[NESTED_SETTING])}"
+            f"a saved {nested} must be a recalibrator with settings, not a name, got {_brief(settings[nested])}"
         )
     made = {k: _setting_in(v) if isinstance(v, dict) else v for k, v in settings.items()}
     if isinstance(made.get(NESTED_SETTINGS), list):

@@ -42,7 +42,7 @@ from believable.recalibrate.crossfit import (
     row_losses,
     score_to_compare_by,
 )
-from believable.recalibrate.facts import as_method, in_words
+from believable.recalibrate.facts import BY_SEGMENT, as_method
 from believable.recalibrate.inputs import Input
 from believable.recalibrate.prior_shift import PriorShift
 
@@ -205,6 +205,7 @@ def select(
     classes: Sequence[Any] | None = None,
     cv: int = 5,
     clusters: Any = None,
+    by: Any = None,
     score: Score = "log_loss",
     errors: Sequence[str] = tuple(ERRORS),
     input: Input = "probabilities",
@@ -229,6 +230,11 @@ def select(
     cluster; a difference below a ten-thousandth of the score is ignored.) The interval of its gain must lie above 0.
     Otherwise the advice is to leave the scores alone.
 
+    With `by`, the question is also whether segments need maps of their own. The candidates are the average, as the
+    common map of all rows ("average"), and the same map corrected by segment, by partial pooling ("pooled") and by
+    boosting ("boosted"); see `GroupedRecalibrator`. The simplest within one standard error of the best is chosen, as
+    with rule="proven", but its gain need not be proven unless that rule is asked for.
+
     Parameters
     ----------
     predictions, actuals
@@ -244,6 +250,8 @@ def select(
         The number of folds. Rows are assigned to them at random, not by class; see `AveragedCalibration`.
     clusters : array-like of shape (n,), optional
         The cluster of each row. The rows of a cluster stay in one fold, and intervals count clusters, not rows.
+    by : data frame, mapping of names to columns, or one column, optional
+        Columns of segments.
     score : {"log_loss", "brier"}
         The score that methods are ranked by. Where the log loss of the scores as they are is infinite, because a
         probability of exactly 0 or 1 was wrong, the Brier score is used instead and a caveat says so.
@@ -289,8 +297,8 @@ def select(
     """
     score, errors = check_score(score), check_errors(errors)
     _check.choice(rule, RULES, "rule")
-    methods = None if candidates is None else methods_by_name(candidates, input)
-    settings = FoldSettings(input, classes, cv, clusters, sample_weight, random_state)
+    methods = None if candidates is None else methods_by_name(candidates, input, averages=by is None)
+    settings = FoldSettings(input, classes, cv, clusters, sample_weight, random_state, by)
     problem = RowsInFolds.of(predictions, actuals, settings)
     judge = Judge(problem, level, n_resamples, random_state, errors)
     return choose(judge, methods, score, rule, progress)
@@ -309,7 +317,10 @@ def choose(
     Without `errors`, calibration errors are not computed.
     """
     problem = judge.problem
+    if problem.columns:
+        methods = methods or {AVERAGE: AveragedCalibration(), **{one: as_method(one) for one in BY_SEGMENT}}
     methods = methods or suitable_methods(problem.baseline.predictions.n_classes, problem.input)
+    averages = rule == "average" and not problem.columns
     name = BASE_RATE if problem.input == "scores" else NO_RECALIBRATION
     made = [Scoring(name, no_change(problem.input), judge.baseline(errors), problem.baseline)]
     for each, method in tracked(list(methods.items()), "recalibrating", progress):
@@ -317,27 +328,27 @@ def choose(
         made.append(Scoring(each, method, judge.score(after, errors), after))
     score, why_not_log_loss = score_to_compare_by(problem, score)
     unchanged = 0.0
-    if rule == "average":
+    if averages:
         found, after = averaged(problem, [one.mapped for one in made])
         unchanged, *weights = found.weights.tolist()
         method = AveragedCalibration(input=problem.input, methods=[*methods.values()], weights=weights)
         made.append(Scoring(AVERAGE, method, judge.score(after, errors), after))
     ranked = _ranked(made, judge, score)
     choice = made[-1].mapped
-    if rule == "average":
+    if averages:
         chosen = None if _is_nil(made[-1], unchanged, problem, score) else next(c for c in ranked if c.name == AVERAGE)
     else:
         choice = _chosen_out_of_fold(made[1:], problem, score)
-        chosen = _simplest(ranked, score)
+        chosen = _simplest(ranked, score, proven=rule == "proven")
     gain = loss_gain(problem.baseline, choice, score, problem, judge.level)
-    if chosen is None or (rule == "proven" and not gain.is_sure):
+    if chosen is None or (rule == "proven" and not gain.is_sure) or not (averages or gain.value > 0):
         chosen, choice, gain = None, problem.baseline, Gain(0.0, 0.0, 0.0, judge.level, 0.0)
     return Selection(
         candidates=ranked,
         chosen=name if chosen is None else chosen.name,
         mapped=choice,
         gain=gain,
-        advice=_advice(ranked, chosen, gain, score),
+        advice=_advice(ranked, chosen, gain, score) + _advice_on_segments(ranked, chosen, judge, score),
         score=score,
         recalibrator=problem.fit(made[0].method if chosen is None else chosen.method),
         caveats=(
@@ -367,8 +378,8 @@ def _is_nil(average: Scoring, unchanged: float, problem: RowsInFolds, score: Sco
     return problem.input == "scores" or bool(p.min() > 0 and p.max() < 1)
 
 
-def methods_by_name(candidates: Any, input: Input) -> dict[str, Recalibrator]:
-    """Return the candidates by name, checked."""
+def methods_by_name(candidates: Any, input: Input, averages: bool = True) -> dict[str, Recalibrator]:
+    """Return the candidates by name, checked; `averages` says whether they are averaged."""
     if isinstance(candidates, Mapping):
         methods = {name: as_method(method) for name, method in candidates.items()}
     elif isinstance(candidates, (str, Recalibrator)):
@@ -380,14 +391,18 @@ def methods_by_name(candidates: Any, input: Input) -> dict[str, Recalibrator]:
         methods = {}
         for each in candidates:
             method = as_method(each)
-            name = each if isinstance(each, str) else method.facts.alias
+            name = each if isinstance(each, str) else method._facts().alias
             while name in methods:
                 name += "'"
             methods[name] = method
     for name, method in methods.items():
         check_method(method, input)
+        if not averages and (name not in BASELINES):
+            continue
         if isinstance(method, AveragedCalibration):
             raise InputError("candidates are averaged already: leave AveragedCalibration out of them")
+        if method.reads_columns:
+            raise InputError("{argument} is missing: {name!r} needs the columns of segments", argument="by", name=name)
         if name in RESERVED_NAMES:
             what = "the average of all candidates" if name == AVERAGE else "the baseline, which is always included"
             raise InputError(f"{name!r} is the name of {what}: call your candidate something else")
@@ -426,9 +441,13 @@ def _ranked(made: list[Scoring], judge: Judge, score: Score) -> tuple[Candidate,
     return tuple(ranked)
 
 
-def _simplest(ranked: tuple[Candidate, ...], score: Score) -> Candidate | None:
-    """Return the simplest candidate within one standard error of the best with a gain above 0, or None."""
-    good = [each for each in ranked if each.is_as_good and each.scored.gains[score].is_sure]
+def _simplest(ranked: tuple[Candidate, ...], score: Score, proven: bool = True) -> Candidate | None:
+    """Return the simplest candidate within one standard error of the best with a (proven) gain above 0, or None."""
+    good = [
+        each
+        for each in ranked
+        if each.is_as_good and each.name not in BASELINES and (each.scored.gains[score].is_sure or not proven)
+    ]
     return min(good, key=lambda each: (each.method._facts().simplicity, each.behind), default=None)
 
 
@@ -457,7 +476,7 @@ def _advice(ranked: tuple[Candidate, ...], chosen: Candidate | None, gain: Gain,
     word, best = SCORE_WORDS[score], ranked[0]
     if chosen is None:
         return _advice_against(ranked, score)
-    if chosen.name == AVERAGE:
+    if chosen.name == AVERAGE and isinstance(chosen.method, AveragedCalibration) and chosen.method.weights is not None:
         return _advice_for_average(ranked, chosen, score)
     text = f"Use {_called(chosen)}. It lowers the {word} by {gain.value:.4f} ({_interval(gain)})."
     if chosen is not best:
@@ -465,6 +484,25 @@ def _advice(ranked: tuple[Candidate, ...], chosen: Candidate | None, gain: Gain,
         text += f" It comes within one standard error of the best method tried, {_called(best)}"
         text += ", and is simpler." if simpler else "."
     return text
+
+
+def _advice_on_segments(ranked: tuple[Candidate, ...], chosen: Candidate | None, judge: Judge, score: Score) -> str:
+    """Return a sentence on what maps by segment gain beyond a common one; "" if there are none of them."""
+    by_segment = [each for each in ranked if each.method.reads_columns]
+    common = [each for each in ranked if not each.method.reads_columns and each.name not in BASELINES]
+    if not by_segment or not common:
+        return ""
+    best = chosen if chosen in by_segment else by_segment[0]
+    gain = loss_gain(common[0].mapped, best.mapped, score, judge.problem, judge.level)
+    word, columns = SCORE_WORDS[score], ", ".join(judge.problem.columns)
+    if chosen in by_segment:
+        return f" Segments by {columns} account for {gain.value:.4f} of it ({_interval(gain)})."
+    if not gain.value > 0:
+        return f" Maps by segment ({columns}) do not lower the {word} further."
+    return (
+        f" Maps by segment ({columns}) would lower the {word} by {gain.value:.4f} ({_interval(gain)}): "
+        "too little to be sure."
+    )
 
 
 def _advice_for_average(ranked: tuple[Candidate, ...], average: Candidate, score: Score) -> str:
@@ -531,8 +569,8 @@ def _advice_against(ranked: tuple[Candidate, ...], score: Score) -> str:
 
 def _called(candidate: Candidate) -> str:
     """Return the name of a method in a sentence: that of the user, or else the class in words."""
-    is_alias = candidate.name == candidate.method.facts.alias
-    return in_words(type(candidate.method).__name__) if is_alias else candidate.name
+    is_alias = candidate.name == candidate.method._facts().alias
+    return candidate.method._in_words() if is_alias else candidate.name
 
 
 def _certainties(chosen: Candidate) -> tuple[str, ...]:
