@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from believable import _optional
 
 if TYPE_CHECKING or _optional.is_installed("narwhals"):
+    from believable.engines.segments import segment_stats
     from believable.engines.summarize import summarize
 else:
-    summarize = _optional.stand_in("summarize", "counting the rows of a data frame needs", "narwhals")
+    COUNTING = "counting the rows of a data frame needs"
+    segment_stats = _optional.stand_in("segment_stats", COUNTING, "narwhals")
+    summarize = _optional.stand_in("summarize", COUNTING, "narwhals")
 
-__all__ = ["summarize"]
+__all__ = ["segment_stats", "summarize"]
