@@ -36,14 +36,18 @@ from believable.decide import uncertainty_sample as uncertainty_sample
 from believable.inference import compare as compare
 from believable.inference import cox_test as cox_test
 from believable.inference import expected_precision as expected_precision
+from believable.inference import find_segments as find_segments
+from believable.inference import grouping_loss as grouping_loss
 from believable.inference import hosmer_lemeshow as hosmer_lemeshow
 from believable.inference import interval as interval
 from believable.inference import kernel_calibration_test as kernel_calibration_test
 from believable.inference import kolmogorov_smirnov_test as kolmogorov_smirnov_test
 from believable.inference import kuiper_test as kuiper_test
+from believable.inference import multicalibration_error as multicalibration_error
 from believable.inference import noise_floor as noise_floor
 from believable.inference import rows_needed as rows_needed
 from believable.inference import safe_hosmer_lemeshow as safe_hosmer_lemeshow
+from believable.inference import segment_errors as segment_errors
 from believable.inference import spiegelhalter as spiegelhalter
 from believable.inference import subgroups as subgroups
 from believable.metrics import *  # noqa: F403 - the table of metrics makes them public
@@ -62,6 +66,7 @@ from believable.plots import plot_net_benefit as plot_net_benefit
 from believable.plots import plot_ranking as plot_ranking
 from believable.plots import plot_reliability_diagram as plot_reliability_diagram
 from believable.plots import plot_risk_coverage as plot_risk_coverage
+from believable.plots import plot_segments as plot_segments
 from believable.plots import plot_smoothed_calibration as plot_smoothed_calibration
 from believable.plots import plot_subgroup_forest as plot_subgroup_forest
 from believable.plots import plot_threshold as plot_threshold
@@ -80,6 +85,7 @@ from believable.stats import BinStats as BinStats
 from believable.stats import CellStats as CellStats
 from believable.stats import Layout as Layout
 from believable.stats import ScoreSums as ScoreSums
+from believable.stats import SegmentStats as SegmentStats
 from believable.stats import Summary as Summary
 from believable.streams import CalibrationMeter as CalibrationMeter
 from believable.streams import CalibrationMonitor as CalibrationMonitor

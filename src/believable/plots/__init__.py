@@ -22,6 +22,7 @@ from believable.plots.reliability import Reliability, draw_reliability, plot_rel
 from believable.plots.reliability_display import ReliabilityDisplay
 from believable.plots.risk_coverage import draw_risk_coverage, plot_risk_coverage
 from believable.plots.sampling import SampledScores, draw_uncertainty_sample, plot_uncertainty_sample
+from believable.plots.segments import draw_segments, plot_segments
 from believable.plots.smoothed import SmoothedCalibration, draw_smoothed, plot_smoothed_calibration
 from believable.plots.threshold import draw_threshold, plot_threshold
 from believable.plots.words import SpokenScores, draw_confidence_words, plot_confidence_words
@@ -50,6 +51,7 @@ __all__ = [
     "draw_reliability",
     "draw_risk_coverage",
     "draw_score_histogram",
+    "draw_segments",
     "draw_smoothed",
     "draw_subgroups",
     "draw_threshold",
@@ -69,6 +71,7 @@ __all__ = [
     "plot_ranking",
     "plot_reliability_diagram",
     "plot_risk_coverage",
+    "plot_segments",
     "plot_smoothed_calibration",
     "plot_subgroup_forest",
     "plot_threshold",
