@@ -10,9 +10,9 @@ from decimal import Decimal
 import numpy as np
 
 from believable.auditing.source import AuditSource
-from believable.report.parts import Fix, Measured, Part
+from believable.report.parts import Fix, Measured, Part, SegmentFix, SegmentSearch
 from believable.report.verdicts import Verdict
-from believable.report.wording import rows_rounded_up
+from believable.report.wording import percents, rows_rounded_up
 from believable.stats import BinStats
 
 MANY_EMPTY_BINS = 0.4  # if this share of uniform bins is empty, quantile bins are suggested
@@ -39,6 +39,8 @@ class AuditFacts:
     fix: Fix | None
     parts: tuple[Part, ...]
     subgroups: tuple[Part, ...]
+    search: SegmentSearch | None
+    segment_fix: SegmentFix | None
     dropped: Mapping[str, int]
 
 
@@ -88,10 +90,19 @@ def _recalibrate(facts: AuditFacts) -> str:
 
 
 def _worst_subgroup(facts: AuditFacts) -> str:
-    """Name the worst miscalibrated subgroup; if all rows together are miscalibrated, one that is certainly worse."""
+    """Name the surest segment that differs, or else the worst miscalibrated subgroup.
+
+    If all rows together are miscalibrated, a subgroup is named that is certainly worse.
+    """
     verdict = facts.verdict
+    found = () if facts.search is None else facts.search.found
     if verdict.findings and verdict.findings[0].rule == "subgroup":
-        return f"Recalibrate {verdict.findings[0].about} by itself, on its own rows."
+        about = verdict.findings[0].about
+        return f"Recalibrate {about} by itself.{_gain_in(about, facts.segment_fix)}"
+    if found:
+        others = f" It is the surest of {len(found)} segments that differ." if len(found) > 1 else ""
+        gain = _gain_in(found[0].name, facts.segment_fix)
+        return f"Look at {found[0].name} by itself: {found[0].in_words}.{others}{gain}"
     least = verdict.high if verdict.miscalibrated else 0.0
     flagged = [part for part in facts.subgroups if part.flagged and (part.low or 0) > least]
     if not flagged:
@@ -99,7 +110,22 @@ def _worst_subgroup(facts: AuditFacts) -> str:
         return f"{wrong} subgroups are miscalibrated, as the whole is; none stands out." if wrong > 1 else ""
     worst = max(flagged, key=lambda part: part.low or 0)
     others = f" It is the worst of {len(flagged)} miscalibrated subgroups." if len(flagged) > 1 else ""
-    return f"Look at {worst.column} = {worst.name} by itself: it {worst.in_words}.{others}"
+    gain = _gain_in(f"{worst.column} = {worst.name}", facts.segment_fix)
+    return f"Look at {worst.column} = {worst.name} by itself: it {worst.in_words}.{others}{gain}"
+
+
+def _gain_in(name: str, fix: SegmentFix | None) -> str:
+    """Say by how much maps by segment lower the loss of a segment, and of all rows."""
+    if fix is None:
+        return ""
+    gain = next((one for one in fix.segments if one.name == name), None)
+    if gain is None or not gain.gain_low > 0:
+        return f" {fix.in_words}"
+    level = percents(fix.level)[0]
+    return (
+        f" Maps by segment ({', '.join(fix.columns)}) lower the {fix.score} of its rows from {gain.before:.4f} to "
+        f"{gain.after:.4f} (gain {gain.gain:.4f}, {level} interval {gain.gain_low:.4f} to {gain.gain_high:.4f})."
+    )
 
 
 def _wrong_classes(facts: AuditFacts) -> str:

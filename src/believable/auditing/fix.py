@@ -67,7 +67,7 @@ def best_of_tried(
 ) -> Remedy:
     """Find the simplest recalibrator that helps significantly: compare on up to 20,000 rows, judge on all."""
     level, random_state = settings.level, settings.random_state
-    rows = _rows_to_compare_on(predictions, cluster, random_state)
+    rows = rows_to_compare_on(predictions, cluster, random_state)
     few = predictions if rows is None else _stand_in(predictions, rows) if cluster is None else predictions.take(rows)
     few_clusters = cluster if rows is None or cluster is None else cluster[rows]
     selection = select(
@@ -141,7 +141,7 @@ def _changes(after: Scored, before: Scored) -> tuple[Change, ...]:
 # --- rows that methods are compared on --------------------------------------------------------------------------------
 
 
-def _rows_to_compare_on(predictions: Predictions, cluster: Ints | None, random_state: Any) -> Ints | None:
+def rows_to_compare_on(predictions: Predictions, cluster: Ints | None, random_state: Any) -> Ints | None:
     """Draw the rows to compare methods on, in whole clusters; None for all rows, if they are few enough.
 
     If a class is so rare that few of its rows would be drawn, 100 rows (or 20 clusters) are, or all there are.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -17,7 +18,9 @@ from believable.auditing.fix import Remedy, remedy
 from believable.auditing.judgement import effective_rows_of_bins, judge, with_findings
 from believable.auditing.measure import Measurer
 from believable.auditing.parts import by_class, by_subgroup
-from believable.auditing.rules import recalibration_gains, subgroup_is_wrong
+from believable.auditing.rules import recalibration_gains, segment_is_wrong, subgroup_is_wrong
+from believable.auditing.segment_fix import segment_fix
+from believable.auditing.segments import evidence_of_segments, segment_search
 from believable.auditing.settings import AuditSettings
 from believable.auditing.slices import slices_of
 from believable.auditing.source import AuditSource, source_of_audit
@@ -30,14 +33,14 @@ from believable.predictions import Predictions
 from believable.predictions.view import View
 from believable.readers.load import Loaded
 from believable.report.document import Audit
-from believable.report.parts import Bin, CurveLine, Fix, Part, Stage, Versus
+from believable.report.parts import Bin, CurveLine, Fix, Part, SegmentFix, SegmentSearch, Stage, Versus
 from believable.report.verdicts import Verdict
-from believable.stats import BinStats
+from believable.stats import BinStats, SegmentStats
 from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, refuse_extras
 
 MAX_POINTS_OF_LINE = 201
 BAND_DRAWS = 300
-PYTHON_COMMAND = 'believable.calibrate(scores, labels, method="{method}")'
+PYTHON_COMMAND = 'believable.calibrate(scores, labels, method="{method}"{by})'
 MULTILABEL_COMMAND = "believable.recalibrate.OneVsRest(multilabel=True).fit(scores, labels)"
 NOTIONS_POOLED_IN_HEADLINE = ("classwise", "top_label")  # because they have one curve per class
 
@@ -53,6 +56,7 @@ def audit(
     pairs: bool = False,
     clusters: Any = None,
     by: Any = None,
+    find_segments: bool | SegmentStats = False,
     compare_with: Any = None,
     fix: bool = True,
     level: float = 0.95,
@@ -87,6 +91,11 @@ def audit(
         Which rows belong together (patients, queries): the intervals and the verdict allow for it.
     by : array-like, mapping of names to arrays, or data frame, optional
         Columns of subgroups, examined one after the other; for a `Summary`, names of columns that it counted.
+    find_segments : bool or SegmentStats
+        Whether to search the columns of `by`, and their intersections, for segments that differ from the other rows
+        (`find_segments`); of a `Summary`, single columns. Columns with many values are then cut into ranges or
+        combined, and those without segments are left out, with a note. Or the statistic to search, counted from the
+        same rows.
     compare_with : array-like or Predictions, optional
         Predictions of another model for the same rows.
     fix : bool
@@ -139,7 +148,9 @@ def audit(
         title, taken = title or loaded.title, taken or loaded.taken
         dropped, notes = {**loaded.dropped, **(dropped or {})}, (*loaded.notes, *notes)
         after = loaded.scaled
-    source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, by=by, pairs=pairs).remembering()
+    source = source_of_audit(
+        predictions, actuals, sample_weight, clusters=clusters, by=by, pairs=pairs, search=find_segments
+    ).remembering()
     n_bins = source.number_of_bins(n_bins)
     _check.flag(fix, "fix")
     _check.flag(progress, "progress", or_none=True)
@@ -176,13 +187,18 @@ class AuditExtras:
     after: str  # what was done to the scores before the audit, in words
 
 
-def _command(line: str, verdict: Verdict, fix: Fix | None) -> str:
+def _command(line: str, verdict: Verdict, fix: Fix | None, by_segment: SegmentFix | None) -> str:
     """Return the line that recalibrates, if that is advised; otherwise ""."""
+    if by_segment is not None and by_segment.is_sure:
+        names = list(by_segment.columns)
+        quoted = ",".join(f'"{name}"' if "," in name or name != name.strip() else name for name in names)
+        by = f", by=data[{names}]" if line == PYTHON_COMMAND else f" --by {shlex.quote(quoted)}"
+        return line.replace("{method}", "auto").replace("{by}", by)
     if verdict.answer not in ("use with care", "no, recalibrate first") or (
         fix is not None and fix.chosen == "nothing"
     ):
         return ""
-    return line.replace("{method}", "auto" if fix is None else fix.chosen)
+    return line.replace("{method}", "auto" if fix is None else fix.chosen).replace("{by}", "")
 
 
 def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: AuditExtras) -> Audit:
@@ -192,15 +208,17 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
     metrics = Measurer(source, settings, judged).all()
     coarse = source.too_coarse(settings.n_bins, settings.strategy)
     parts = by_class(source, settings) if source.has_classes and not coarse else ()
-    judged, found = judged_with_subgroups(judged, source, settings)
+    search = segment_search(source, settings)
+    judged, found = judged_with_subgroups(judged, source, settings, search)
     not_tried = Remedy(None, "it was not requested", None, ())
     recalibrated = remedy(source, settings, extras.progress) if extras.fix else not_tried
     stages: dict[Stage, AuditSource] = {"before": source}
     if recalibrated.after is not None:
         stages["after"] = source.recalibrated(recalibrated.after)
-    slices, not_shown = slices_of(stages, view, parts, found)
+    slices, not_shown = slices_of(stages, view, parts, found, () if search is None else search.found)
     gains = recalibration_gains(recalibrated.fix)
     judged = with_findings(judged, [] if gains is None else [gains])
+    by_segment = segment_fix(source, settings, recalibrated.fix, found, search)
     facts = AuditFacts(
         source=source,
         stats=stats,
@@ -209,6 +227,8 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
         fix=recalibrated.fix,
         parts=parts,
         subgroups=found,
+        search=search,
+        segment_fix=by_segment,
         dropped=extras.dropped,
     )
     sums, line = source.sums, MULTILABEL_COMMAND if source.kind == "multilabel" else extras.command
@@ -238,21 +258,29 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
         advice=advice(facts),
         caveats=(*recalibrated.caveats, *caveats(facts)),
         notes=(*extras.notes, *([coarse] if coarse else [])),
-        command=_command(line, judged, recalibrated.fix),
+        command=_command(line, judged, recalibrated.fix, by_segment),
         made_on=date.today().isoformat(),
         slices=slices,
         left_out=not_shown,
+        segments=search,
+        segment_fix=by_segment,
     )
 
 
 def judged_with_subgroups(
-    judged: Verdict, source: AuditSource, settings: AuditSettings
+    judged: Verdict, source: AuditSource, settings: AuditSettings, search: SegmentSearch | None = None
 ) -> tuple[Verdict, tuple[Part, ...]]:
-    """Return the verdict with what the subgroups add to it, and the subgroups."""
+    """Return the verdict with what the subgroups add to it, and the subgroups.
+
+    If a search found a segment that is wrong, the verdict names that instead of a subgroup that merely overlaps it.
+    """
     found, known = by_subgroup(source, settings)
+    segments = [] if search is None else evidence_of_segments(source, settings, search)
     if judged.findings:  # then only a subgroup that is certainly worse than all rows together is worth a sentence
-        known = [one for one in known if one.evidence.least_error > judged.high]
-    wrong = subgroup_is_wrong(known, len(found))
+        known, segments = (
+            [one for one in parts if one.evidence.least_error > judged.high] for parts in (known, segments)
+        )
+    wrong = segment_is_wrong(segments) or subgroup_is_wrong(known, len(found))
     return with_findings(judged, [] if wrong is None else [wrong]), found
 
 

@@ -163,6 +163,12 @@ def subgroup_is_wrong(parts: Sequence[PartEvidence], total: int) -> Finding | No
     return None if found is None else replace(found, answer="use with care")
 
 
+def segment_is_wrong(parts: Sequence[PartEvidence]) -> Finding | None:
+    """Check whether a segment, out of those that a search found, is wrong enough to call for recalibration (care)."""
+    found = _part_is_wrong("subgroup", parts, f"of {len(parts)} segments found are as wrong")
+    return None if found is None else replace(found, answer="use with care")
+
+
 def calls_for_recalibration(evidence: Evidence) -> Finding | None:
     """What calls for recalibration of a class or subgroup, the first of it."""
     return next((one for one in findings_of(evidence) if one.answer == "no, recalibrate first"), None)

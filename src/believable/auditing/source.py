@@ -17,14 +17,16 @@ from believable import _check
 from believable._types import Array, Bins, Ints, Kind, Notion
 from believable.auditing.drawn_rows import drawn_rows
 from believable.auditing.heaping import Heaping, heaping, heaping_of_cells, holds_one_score
-from believable.errors import InputError
-from believable.inference.clusters import cluster_of_rows
+from believable.errors import Hint, InputError
+from believable.inference.clusters import cluster_of_rows, rows_that_count
 from believable.inference.subgroups import columns_of, with_columns
 from believable.predictions import Predictions, as_predictions
 from believable.predictions.view import View
 from believable.report.packed import N_PAGE_CELLS
-from believable.stats import CellStats, ScoreSums, Summary
+from believable.stats import CellStats, ScoreSums, SegmentStats, Summary
+from believable.stats.levels import named_columns
 from believable.stats.source import number_of_bins, refuse_extras
+from believable.stats.summary import MAX_SUBGROUP_LEVELS
 
 SUMMARIES_CANNOT_BE_COMPARED = (
     "compare_with compares two models row by row, but a summary has no rows: audit each model by itself, or compare "
@@ -123,6 +125,14 @@ class AuditSource(ABC):
         """Return the rows of one subgroup; None if they are not known."""
 
     @abstractmethod
+    def segment(self, where: Mapping[str, str]) -> AuditSource | None:
+        """Return the rows that share a level of each of several columns; None if they are not known."""
+
+    @abstractmethod
+    def to_search(self) -> SegmentStats | Summary | None:
+        """Return what segments are searched in; None if that was not requested."""
+
+    @abstractmethod
     def page_cells(self, view: View) -> CellStats | None:
         """Return the 840 cells of a view; None if they were not counted."""
 
@@ -207,8 +217,15 @@ def source_of_audit(
     clusters: Any = None,
     by: Any = None,
     pairs: bool = False,
+    search: bool | SegmentStats = False,
 ) -> AuditSource:
-    """Check the data of an audit: rows with their clusters and subgroups, or a summary with suitable cells."""
+    """Check the data of an audit: rows with their clusters and subgroups, or a summary with suitable cells.
+
+    `search` is whether to search for segments, or the statistic to search. Subgroups of rows are then those that are
+    searched, so columns of many values are cut into ranges or combined, and columns without segments are left out.
+    """
+    if not isinstance(search, SegmentStats):
+        _check.flag(search, "find_segments")
     if isinstance(predictions, Summary):
         refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
         _check.flag(pairs, "pairs")
@@ -216,7 +233,14 @@ def source_of_audit(
         _check_cells(predictions)
         if not predictions.are_pairs:
             _refuse_predicted_classes(predictions)
-        source = SummarySource(with_columns(predictions, by))
+        _refuse_other_rows(search, predictions.n)
+        source = SummarySource(with_columns(predictions, by), search)
+        if search is True and not source.has_subgroups:
+            raise InputError(
+                "segments are searched in the subgroups of a summary, and it counted none: {hint}",
+                argument="by",
+                hint=Hint.COUNT_BY,
+            )
         if clusters is not None:
             raise InputError(
                 "{argument} says which rows belong together, but a summary has no rows: audit the rows, or a sample of "
@@ -227,9 +251,34 @@ def source_of_audit(
     rows = as_predictions(predictions, actuals, sample_weight, pairs=pairs)
     if not rows.are_pairs:  # somebody may well state confidences of 0 and 1 only
         _check.refuse_predicted_classes(rows.scores)
-    columns = {} if by is None else columns_of(by, rows, predictions, sample_weight)
+    _refuse_other_rows(search, len(rows))
     cluster = cluster_of_rows(clusters, predictions, rows, sample_weight)
-    return RowSource(rows, None if cluster is None else ClusteredRows(rows, cluster), columns)
+    clustered = None if cluster is None else ClusteredRows(rows, cluster)
+    if search is True:
+        given = {
+            name: rows_that_count(values, f"by {name!r}", predictions, rows, sample_weight)
+            for name, values in named_columns(by).items()
+        }
+        counted = SegmentStats.of(rows, given, max_levels=MAX_SUBGROUP_LEVELS)
+        return RowSource(rows, clustered, _levels_by_name(counted, given), counted)
+    columns = {} if by is None else columns_of(by, rows, predictions, sample_weight)
+    return RowSource(rows, clustered, columns, search or None)
+
+
+def _refuse_other_rows(search: bool | SegmentStats, n: int) -> None:
+    """Raise if segments were counted from other rows."""
+    if isinstance(search, SegmentStats) and search.rows != n:
+        raise InputError(
+            "{argument} counts {got:,} rows, but the predictions have {n:,}: count the same rows",
+            argument="find_segments",
+            got=search.rows,
+            n=n,
+        )
+
+
+def _levels_by_name(counted: SegmentStats, given: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the level of each row, as text, by column."""
+    return {one.column: np.array(one.names)[one.codes(given[one.column])] for one in counted.columns}
 
 
 def _check_cells(summary: Summary) -> None:
@@ -265,6 +314,7 @@ class RowSource(AuditSource):
     data: Predictions
     clustered: ClusteredRows | None = None
     columns: Mapping[str, Array] = field(default_factory=dict)
+    searched: SegmentStats | None = None
     _rows_of: dict[tuple[str, str], Ints] = field(default_factory=dict)  # the subgroups asked for so far
 
     @property
@@ -305,15 +355,31 @@ class RowSource(AuditSource):
         return Event(column, int(np.count_nonzero(column.labels)))
 
     def subgroup(self, column: str, level: str) -> RowSource | None:
-        if column not in self.columns:
+        return self.segment({column: level})
+
+    def segment(self, where: Mapping[str, str]) -> RowSource | None:
+        rows = self.rows_of(where)
+        if rows is None:
             return None
-        if (column, level) not in self._rows_of:
-            self._rows_of[column, level] = np.flatnonzero(self.columns[column] == level)
-        rows = self._rows_of[column, level]
         data = self.data.take(rows)
         if self.cluster is None:
             return RowSource(data)
         return RowSource(data, ClusteredRows(data, np.unique(self.cluster[rows], return_inverse=True)[1]))
+
+    def rows_of(self, where: Mapping[str, str]) -> Ints | None:
+        """Return the numbers of the rows that share these levels; None if they are not known."""
+        found: Ints | None = None
+        for column, level in where.items():
+            if column not in self.columns:
+                return None
+            if (column, level) not in self._rows_of:
+                self._rows_of[column, level] = np.flatnonzero(self.columns[column] == level)
+            rows = self._rows_of[column, level]
+            found = rows if found is None else np.intersect1d(found, rows, assume_unique=True)
+        return None if found is None or not len(found) else found
+
+    def to_search(self) -> SegmentStats | None:
+        return self.searched
 
     def page_cells(self, view: View) -> CellStats | None:
         return CellStats.of(self.data, view, cells=N_PAGE_CELLS)
@@ -381,6 +447,7 @@ class SummarySource(AuditSource):
     counted_in_cells: ClassVar[bool] = True
 
     data: Summary
+    search: bool | SegmentStats = False
     clustered: None = field(default=None, init=False)
     columns: None = field(default=None, init=False)
 
@@ -438,6 +505,14 @@ class SummarySource(AuditSource):
     def subgroup(self, column: str, level: str) -> SummarySource | None:
         found = self.data.by[column].get(level) if column in self.data.by else None
         return None if found is None else SummarySource(found)
+
+    def segment(self, where: Mapping[str, str]) -> SummarySource | None:
+        return self.subgroup(*next(iter(where.items()))) if len(where) == 1 else None
+
+    def to_search(self) -> SegmentStats | Summary | None:
+        if isinstance(self.search, SegmentStats):
+            return self.search
+        return self.data if self.search else None
 
     def page_cells(self, view: View) -> CellStats | None:
         if not self._has_counted(view.notion):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from believable.cli._common import STANDARD_STREAM
 from believable.cli._options import scale_of
+from believable.cli._segments import as_far_as_possible, columns_to_search
 from believable.cli._wording import asks_for, in_options
 from believable.errors import InputError
 
@@ -27,15 +28,24 @@ OPTIONS_OF_SAMPLES = ("normalise", "filter")
 OPTIONS_OF_TABLES = ("prob_prefix", "pos_label", "neg_label", "weight", "format", "logits", "scores")
 
 
-def read(file: Path | None, asked: Mapping[str, Any], *, unasked: Collection[str] = ()) -> Loaded:
+def read(file: Path | None, asked: Mapping[str, Any], *, unasked: Collection[str] = (), search: bool = False) -> Loaded:
     """Read what the options name, with few enough subgroups and with notes in the words of the command line.
 
-    Notes that suggest an argument in `unasked` are left out.
+    Notes that suggest an argument in `unasked` are left out. With `search`, every column that is not read as anything
+    else is one of subgroups, as long as it can be.
     """
     from believable.readers.levels import as_subgroups
 
-    loaded = _read(file, asked)
-    by, said = as_subgroups(loaded.by)
+    if search:
+        if file is None or names_a_run(asked) or _is_samples(file, asked):
+            raise InputError(
+                "--find-segments searches the columns of a table by itself: name others with --by, if there are any"
+            )
+        loaded = _read(file, {**asked, "by": [_quoted(name) for name in columns_to_search(file, asked)]})
+        by, said = as_far_as_possible(loaded.by)
+    else:
+        loaded = _read(file, asked)
+        by, said = as_subgroups(loaded.by)
     notes = [note for note in (*loaded.notes, *said) if not asks_for(note, unasked)]
     return replace(loaded, by=by, notes=tuple(map(in_options, notes)))
 
@@ -88,6 +98,11 @@ def _split(text: str) -> list[str]:
         return [name for row in csv.reader([text], skipinitialspace=True) for name in row]
     except csv.Error:  # a line break outside of quotes
         return [name.lstrip(" ") for name in text.split(",")]
+
+
+def _quoted(name: str) -> str:
+    """Return a name in quotes, so that a comma in it does not divide it."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def names_a_run(asked: Mapping[str, Any]) -> bool:

@@ -134,7 +134,8 @@ def _saved(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
 
 def _refuse_other_levels(summaries: Sequence[Summary]) -> None:
     """Raise if subgroups of the same name differ between summaries: ranges with other cuts, other "other values"."""
-    from believable.stats.levels import MISSING, OTHERS
+    from believable.stats.levels import OTHERS
+    from believable.stats.values import MISSING
 
     for name in summaries[0].by:
         levels = [{*one.by[name]} - {MISSING} for one in summaries]
@@ -159,6 +160,8 @@ def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
             raise InputError(f"only Parquet files are read {together}in one pass, but {file} is not one{advice}")
     if asked.get("checkpoint_every") is not None and asked.get("checkpoint") is None:
         raise InputError("--checkpoint-every needs --checkpoint, which names the file")
+    if asked.get("find_segments") and not names_in(asked["by"]):
+        raise InputError("--find-segments searches the columns that --by names, in files that are read in one pass")
     from believable.binning import N_CELLS
 
     bins_fit = asked["bins"] != "cube_root" and N_CELLS % asked["bins"] == 0

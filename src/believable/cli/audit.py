@@ -40,7 +40,7 @@ SECTIONS = {
         *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "neg_label", "pairs"),
         *("weight", "cluster", "by", "drop_missing", "format"),
     ),
-    "How to measure": ("bins", "strategy", "notion", "level", "fix", "seed"),
+    "How to measure": ("bins", "strategy", "notion", "find_segments", "level", "fix", "seed"),
     "What to write": ("full", "html", "json", "markdown", "plot", "title", "quiet"),
     "Gates": ("fail_above", "fail_below", "fail_on", "junit"),
     "Large files": ("stream", "checkpoint", "checkpoint_every", "save_summary"),
@@ -53,6 +53,10 @@ OUTPUTS = ("html", "json", "markdown", "plot")
 OPTIONS_OF_FIT = (
     *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "cluster"),
     *("drop_missing", "format", "run", "qrels", "rel", "unjudged"),
+)
+OWN_SETTINGS = (
+    *("notion", "find_segments", "fix", "title", "full", "quiet", "junit"),
+    *("names", "compare", "compare_prob"),
 )
 WRITABLE = click.Path(path_type=Path, allow_dash=True)
 READABLE = click.Path(path_type=Path)
@@ -67,6 +71,12 @@ READABLE = click.Path(path_type=Path)
     type=click.Choice(["confidence", "classwise", "top_label"]),
     help="With one column per class, what to judge: the predicted class (confidence), every class (classwise), or each "
     "predicted class by itself (top_label).  [default: confidence]",
+)
+@click.option(
+    "--find-segments",
+    is_flag=True,
+    help="Search for segments whose calibration differs from that of the other rows: by the --by columns and their "
+    "combinations or, without --by, by every column that is not read as anything else.",
 )
 @click.option(
     "--fix/--no-fix", default=True, help="Check whether recalibration would help, or skip this.  [default: fix]"
@@ -175,6 +185,10 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
     A --by column with more than 12 different numbers is divided into four ranges. If it has more than 50 different
     texts, the 50 most frequent are kept and the others combined.
 
+    With --find-segments, single columns and intersections of two and three are searched for segments in which the same
+    scores mean something else than in other rows. The false discovery rate is 5 %. Columns that identify rows, are
+    constant or tell the outcome are left out, with a note.
+
     A Parquet file of more than 5 million rows, several Parquet files, a folder of them, or a pattern in quotes
     ('2026-*.parquet') is counted in one pass, in little memory. FILE may also be a saved summary. Options that need
     individual rows (--cluster, --compare) are not available for data counted in one pass, nor for a saved summary.
@@ -280,6 +294,8 @@ class Settings:
         How to measure.
     notion : str or None
         The notion of calibration to judge.
+    find_segments : bool
+        Whether to search for segments that differ from the other rows.
     fix : bool
         Whether to check if recalibration would help.
     outputs : dict of str to path or None
@@ -303,6 +319,7 @@ class Settings:
 
     how: Measuring
     notion: Any
+    find_segments: bool
     fix: bool
     outputs: dict[str, Path | None]
     title: str | None
@@ -324,10 +341,7 @@ class Settings:
         answer_gate = answer_gate_of(rest.pop("fail_on"))
         how = Measuring.taken_from(rest)
         outputs = {name: rest.pop(name) for name in OUTPUTS}
-        own = {
-            name: rest.pop(name)
-            for name in ("notion", "fix", "title", "full", "quiet", "junit", "names", "compare", "compare_prob")
-        }
+        own = {name: rest.pop(name) for name in OWN_SETTINGS}
         return cls(how=how, outputs=outputs, gates=gates, answer_gate=answer_gate, columns=rest, **own)
 
     def results(self, found: Audit) -> list[Result]:
@@ -344,10 +358,11 @@ def _read(files: Sequence[Path], settings: Settings) -> Loaded | Large:
     inputs = files_behind(files) if any(written.values()) else files
     check_outputs(written, [*inputs, settings.compare, asked["run"], asked["qrels"]])
     rows = asked | {"compare": settings.compare, "compare_prob": settings.compare_prob}
-    rows |= {"bins": settings.how.bins, "strategy": settings.how.strategy}
+    rows |= {"bins": settings.how.bins, "strategy": settings.how.strategy, "find_segments": settings.find_segments}
     if is_large(files, rows):
         return read_large(files, rows)
-    return read(files[0] if files else None, asked | {"seed": settings.how.seed})
+    search = settings.find_segments and not names_in(asked["by"])
+    return read(files[0] if files else None, asked | {"seed": settings.how.seed}, search=search)
 
 
 def _audit_models(files: Sequence[Path], names: Sequence[str], settings: Settings) -> None:
@@ -364,7 +379,7 @@ def _audit_models(files: Sequence[Path], names: Sequence[str], settings: Setting
     without = {"markdown": outputs["markdown"], "compare": settings.compare, "compare-prob": settings.compare_prob}
     without |= {"stream": asked.get("stream") or None, "checkpoint": asked.get("checkpoint")}
     without |= {"save-summary": asked["save_summary"], "run": asked["run"], "title": settings.title}
-    without |= {"junit": settings.junit}
+    without |= {"junit": settings.junit, "find-segments": "" if settings.find_segments else None}
     for option, value in without.items():
         if value is not None:
             raise InputError(f"--{option} is for a single model and cannot be combined with --names")
@@ -426,6 +441,7 @@ def _made(
         n_bins=settings.how.bins,
         strategy=settings.how.strategy,
         notion=settings.notion,
+        find_segments=settings.find_segments,
         compare_with=None if other is None else other.predictions,
         other=other_name,
         fix=settings.fix,
@@ -446,7 +462,7 @@ def _command(files: Sequence[Path], asked: Mapping[str, Any]) -> str:
         value = asked.get(option)
         name = f"--{option.replace('_', '-')}"
         words += [] if value in (None, False) else [name] if value is True else [name, str(value)]
-    return f"{shlex.join(words)} --method {{method}} -o map.json"
+    return f"{shlex.join(words)} --method {{method}}{{by}} -o map.json"
 
 
 def _drawn(settings: Settings) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from believable._types import Kind
 from believable._version import __version__
 from believable.errors import SchemaError
 from believable.metrics.table import known_metric
-from believable.report.parts import Bin, CurveLine, Fix, Measured, Part, Slice, Versus
+from believable.report.parts import Bin, CurveLine, Fix, Measured, Part, SegmentFix, SegmentSearch, Slice, Versus
 from believable.report.verdicts import Verdict
 from believable.stats.saved import open_saved
 
@@ -84,6 +84,10 @@ class Audit:
         The statistics that the HTML report computes from.
     left_out : str
         What was too large for the HTML report; "" if it holds everything.
+    segments : SegmentSearch or None
+        The segments that differ from the other rows; None if they were not searched for.
+    segment_fix : SegmentFix or None
+        What maps by segment gain, where segments call for them.
     package : str
         The version of believable that made the audit.
     """
@@ -117,6 +121,8 @@ class Audit:
     made_on: str
     slices: tuple[Slice, ...]
     left_out: str
+    segments: SegmentSearch | None = None
+    segment_fix: SegmentFix | None = None
     package: str = __version__
 
     def __getitem__(self, name: str) -> Measured:

@@ -1,8 +1,9 @@
-"""The records of an audit: a metric, a bin, a curve, a class or subgroup, a fix, a comparison."""
+"""The records of an audit: a metric, a bin, a curve, a class or subgroup, a found segment, a fix, a comparison."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,6 +32,7 @@ PartDirection = Literal[
     "mixed",
     "unclear",
 ]
+SegmentDirection = Literal["under-predicted", "over-predicted", "over-confident", "under-confident"]
 Stage = Literal["before", "after"]
 PART_DIRECTIONS_IN_WORDS: dict[str, str] = {
     "over-confident": "is over-confident",
@@ -39,6 +41,13 @@ PART_DIRECTIONS_IN_WORDS: dict[str, str] = {
     "not extreme enough": "has scores that are not extreme enough",
     "mixed": "is miscalibrated in both directions",
     "unclear": "shows no more miscalibration than noise does",
+}
+# Of a segment beside the other rows: where all rows are miscalibrated, a segment may differ and still be right.
+SEGMENT_DIRECTIONS_IN_WORDS: dict[str, str] = {
+    "under-predicted": "higher rate",
+    "over-predicted": "lower rate",
+    "over-confident": "rises less",
+    "under-confident": "rises more",
 }
 
 
@@ -176,6 +185,200 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundSegment:
+    """A segment whose observed rate, or how that rises with the score, differs from that of the other rows.
+
+    Attributes
+    ----------
+    where : dict of str to str
+        The level of each column that its rows share.
+    n : int
+        The number of rows.
+    mean_score, rate : float
+        The average prediction and the observed rate.
+    expected : float
+        The observed rate of rows with the same scores outside the segment.
+    gap, low, high : float
+        `rate` minus `expected`, and its interval, which allows for the choice among all segments that were searched.
+    p_value, adjusted : float
+        The p-value of the difference, before and after correction for the number of segments searched.
+    direction : {"under-predicted", "over-predicted", "over-confident", "under-confident"}
+        How the segment differs, in the terms of scores that are right elsewhere: too low, too high, too extreme, not
+        extreme enough.
+    """
+
+    where: dict[str, str]
+    n: int
+    mean_score: float
+    rate: float
+    expected: float
+    gap: float
+    low: float
+    high: float
+    p_value: float
+    adjusted: float
+    direction: SegmentDirection
+
+    @property
+    def name(self) -> str:
+        """The segment in words, such as "site = north and age = up to 30"."""
+        return name_of_segment(self.where)
+
+    @property
+    def way(self) -> str:
+        """How its observed rate, or the rise of that with the score, compares with that elsewhere, for a table."""
+        return SEGMENT_DIRECTIONS_IN_WORDS[self.direction]
+
+    @property
+    def in_words(self) -> str:
+        """Say how the segment differs from the other rows."""
+        predicted, observed, expected = percents(self.mean_score, self.rate, self.expected, least=1)
+        if self.direction in ("over-confident", "under-confident"):
+            way = "less" if self.direction == "over-confident" else "more"
+            return (
+                f"its observed rate rises {way} with the score than in other rows (average prediction {predicted}, "
+                f"observed rate {observed})"
+            )
+        return f"observed rate {observed}, and {expected} in other rows with the same scores"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentSearch:
+    """A search for segments that differ from the other rows; see `find_segments`.
+
+    Attributes
+    ----------
+    found : tuple of FoundSegment
+        The segments that were found, surest first.
+    columns : tuple of str
+        The columns that were searched.
+    searched : int
+        How many segments were tested.
+    min_rows : int
+        The fewest rows of a segment that was tested.
+    rate : float
+        The false discovery rate.
+    level : float
+        The confidence level of the intervals.
+    notes : tuple of str
+        Remarks on the search, such as which columns were cut into ranges or left out.
+    """
+
+    found: tuple[FoundSegment, ...]
+    columns: tuple[str, ...]
+    searched: int
+    min_rows: int
+    rate: float
+    level: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def in_words(self) -> str:
+        """Say what was searched, and what that means."""
+        segments = "1 segment" if self.searched == 1 else f"{self.searched:,} segments"
+        what = f"{segments} of at least {self.min_rows:,} rows by {', '.join(self.columns)}"
+        if self.found:
+            false = f"{100 * self.rate:.3g} %"
+            return (
+                f"Searched: {what}. Each is compared with other rows of the same scores. Of the segments found, about "
+                f"{false} at most are expected to differ by chance alone."
+            )
+        return (
+            f"No segment clearly differs from the other rows. Searched: {what}. That is no proof that all are alike: "
+            "small segments, and small differences, cannot be seen in so few rows."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentGain:
+    """By how much maps by segment lower the loss of the rows of one segment.
+
+    Attributes
+    ----------
+    where : dict of str to str
+        The level of each column that its rows share.
+    n : int
+        The number of rows.
+    before, after : float
+        The mean loss by what is recommended for all rows alike, and by maps by segment.
+    gain, gain_low, gain_high : float
+        before - after, and its interval.
+    """
+
+    where: dict[str, str]
+    n: int
+    before: float
+    after: float
+    gain: float
+    gain_low: float
+    gain_high: float
+
+    @property
+    def name(self) -> str:
+        """The segment in words, such as "site = north and age = up to 30"."""
+        return name_of_segment(self.where)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFix:
+    """Maps by segment, compared with what is recommended for all rows alike, on rows that they were not fitted on.
+
+    Attributes
+    ----------
+    method : {"pooled", "boosted"}
+        How segments are corrected: the one of both with the lower loss.
+    columns : tuple of str
+        The columns of segments.
+    base : str
+        The common map.
+    score : str
+        The loss: "log loss" or "Brier score".
+    gain, gain_low, gain_high : float
+        By how much the loss of all rows falls, and its interval.
+    level : float
+        The confidence level of the intervals.
+    segments : tuple of SegmentGain
+        The segments that call for maps of their own.
+    """
+
+    method: Literal["pooled", "boosted"]
+    columns: tuple[str, ...]
+    base: str
+    score: str
+    gain: float
+    gain_low: float
+    gain_high: float
+    level: float
+    segments: tuple[SegmentGain, ...]
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether maps by segment lower the loss of all rows beyond noise."""
+        return self.gain_low > 0
+
+    @property
+    def in_words(self) -> str:
+        """Say what maps by segment do."""
+        how = "partial pooling" if self.method == "pooled" else "boosting"
+        ends = f"{percents(self.level)[0]} interval {self.gain_low:.4f} to {self.gain_high:.4f}"
+        if not self.is_sure:
+            return f"Maps by segment ({', '.join(self.columns)}; {how}) do not lower the {self.score} surely ({ends})."
+        return (
+            f"Maps by segment ({', '.join(self.columns)}; {how}) lower the {self.score} of all rows by {self.gain:.4f} "
+            f"({ends}), compared with one map for all."
+        )
+
+    def gain_in(self, where: Mapping[str, str]) -> SegmentGain | None:
+        """Return the gain of a segment; None if it has too few rows."""
+        return next((one for one in self.segments if one.where == dict(where)), None)
+
+
+def name_of_segment(where: Mapping[str, str]) -> str:
+    """Return a segment in words: the level of each of its columns."""
+    return " and ".join(f"{column} = {level}" for column, level in where.items())
+
+
+@dataclass(frozen=True, slots=True)
 class Tried:
     """A recalibrator that was tried out of fold.
 
@@ -257,7 +460,8 @@ class Slice:
     class_name : str or None
         The class; None for all classes, judged by the headline's notion.
     column, level : str or None
-        The column and the value of the subgroup; None for all rows.
+        The column and the value of the subgroup; None for all rows. Of a segment of several columns, the first column
+        and the rest of its name.
     stage : {"before", "after"}
         Whether the scores are the original ones, or recalibrated out of fold.
     cells : PackedCells

@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
 
-from believable.report.parts import SMALLEST_COMPARISON_P, Measured, Part, Versus
+from believable.report.parts import (
+    SMALLEST_COMPARISON_P,
+    FoundSegment,
+    Measured,
+    Part,
+    SegmentFix,
+    SegmentSearch,
+    Versus,
+)
 from believable.report.wording import digits_apart, percents, shown, signed
 
 if TYPE_CHECKING:
@@ -25,6 +33,8 @@ VALUE_ABOVE_INTERVAL = "Noise adds to an error, so its value may lie above the i
 INFINITE_LOG_LOSS = "Infinite: a probability of exactly 0 or 1 was wrong."
 MORE_THAN_FITS = "There is more to say: see the full report."
 MAX_LINES_IN_SHORT = 24
+SEGMENTS_TITLE = "Segments that differ from the other rows"
+MAX_SEGMENTS_IN_SHORT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +109,8 @@ def short_sections(audit: Audit) -> list[Section]:
     made = [*_first_sections(audit), *_last_sections(audit)]
     if audit.versus:
         made.insert(3 if audit.advice else 2, Section(f"Compared with {audit.other}", lines=_compared(audit)))
+    if audit.segments is not None:
+        made.insert(3 if audit.advice else 2, Section(SEGMENTS_TITLE, lines=_segments_in_short(audit.segments)))
     left = MAX_LINES_IN_SHORT
     kept: list[Section] = []
     for section in made:
@@ -110,6 +122,20 @@ def short_sections(audit: Audit) -> list[Section]:
         kept.append(replace(section, lines=lines))
         left = available - len(lines)
     return kept
+
+
+def _segments_in_short(search: SegmentSearch) -> list[str]:
+    """Return a line for each of the surest segments, or that there are none."""
+    if not search.found:
+        return [search.in_words]
+    lines = [_segment_in_short(one) for one in search.found[:MAX_SEGMENTS_IN_SHORT]]
+    more = len(search.found) - len(lines)
+    return [*lines, f"and {more} more: see the full report."] if more else lines
+
+
+def _segment_in_short(one: FoundSegment) -> str:
+    rows = f"{one.n:,} {'row' if one.n == 1 else 'rows'}"
+    return f"{shortened(one.name)} ({rows}): {one.in_words}."
 
 
 def _first_sections(audit: Audit) -> Iterator[Section]:
@@ -145,10 +171,14 @@ def sections(audit: Audit) -> Iterator[Section]:
     if audit.parts:
         shown_of = "" if len(audit.parts) == audit.n_parts else f", the worst {len(audit.parts)} of {audit.n_parts:,}"
         yield Section(f"Classes, the worst first{shown_of}", part_rows(audit.parts))
+    if audit.segments is not None:
+        yield segments_section(audit.segments)
     if audit.subgroups:
         yield Section("Subgroups", part_rows(audit.subgroups))
     if audit.fix is not None or audit.no_fix:
         yield fix_section(audit)
+    if audit.segment_fix is not None:
+        yield segment_fix_section(audit.segment_fix)
     if audit.versus:
         title = f"Compared with {audit.other} (difference: this model minus the other; {audit.verdict.bins})"
         yield Section(title, versus_rows(audit.versus), _compared(audit))
@@ -215,6 +245,19 @@ def part_rows(parts: Sequence[Part]) -> list[list[str]]:
     return table
 
 
+def segments_section(search: SegmentSearch) -> Section:
+    """Return the section on segments that differ from the other rows."""
+    if not search.found:
+        return Section(SEGMENTS_TITLE, lines=[search.in_words, *search.notes])
+    table = [["", "rows", "predicted", "observed", "elsewhere", "gap", "interval", "adjusted p", ""]]
+    for one in search.found:
+        rates = (shown(value) for value in (one.mean_score, one.rate, one.expected))
+        ends = f"{signed(one.low)} … {signed(one.high)}"
+        chance = f"{one.adjusted:.2g}"
+        table.append([shortened(one.name), f"{one.n:,}", *rates, signed(one.gap), ends, chance, one.way])
+    return Section(SEGMENTS_TITLE, table, [search.in_words, *search.notes])
+
+
 def fix_section(audit: Audit) -> Section:
     """Return the section on recalibration: what was tried, and what is recommended."""
     fix = audit.fix
@@ -226,6 +269,16 @@ def fix_section(audit: Audit) -> Section:
     if any(math.isinf(one.log_loss) for one in fix.tried):
         lines.append(INFINITE_LOG_LOSS)
     return Section("Recalibration, out of fold", tried_rows(audit), lines)
+
+
+def segment_fix_section(fix: SegmentFix) -> Section:
+    """Return the section on what maps by segment gain."""
+    table = [["", "rows", f"{fix.score}, one map", "by segment", "gain", "interval"]]
+    for one in fix.segments:
+        digits, ends = _ends(one.gain_low, one.gain_high)
+        losses = (shown(one.before), shown(one.after), shown(one.gain, digits))
+        table.append([shortened(one.name), f"{one.n:,}", *losses, ends])
+    return Section("Recalibration by segment, out of fold", table if fix.segments else [], [fix.in_words])
 
 
 def tried_rows(audit: Audit) -> list[list[str]]:

@@ -76,11 +76,24 @@ TERMS_EXPLAINED = {
         "The smallest true error that this many rows would reveal in 8 of 10 samples. Smaller ones may go unseen.",
     ),
 }
+TERMS_OF_SEGMENTS = {
+    "elsewhere": (
+        "Rate elsewhere",
+        "The observed rate of rows outside the segment, at the scores that the segment has. The gap to it is what the "
+        "segment has for itself: an error that all rows share is no gap.",
+    ),
+    "different": (
+        "Adjusted p-value",
+        "The probability that chance alone makes a segment differ as much from the other rows. It allows for all "
+        "segments that were searched.",
+    ),
+}
 
 
-def explanations(aliases: Iterable[str]) -> str:
+def explanations(aliases: Iterable[str], segments: bool = False) -> str:
     """Every explanation, as a popover where the browser knows them and as a list of words where not."""
-    entries = [(f"why-{key}", title, words) for key, (title, words) in TERMS_EXPLAINED.items()]
+    terms = TERMS_EXPLAINED | (TERMS_OF_SEGMENTS if segments else {})
+    entries = [(f"why-{key}", title, words) for key, (title, words) in terms.items()]
     for alias in dict.fromkeys([*filter(METRICS_BY_ALIAS.get, aliases), "ece", "mce", "rmsce"]):
         metric = METRICS_BY_ALIAS[alias]
         entries.append(
@@ -98,6 +111,6 @@ def explanations(aliases: Iterable[str]) -> str:
 
 def why(key: str, what: str) -> str:
     """The button that shows an explanation, where there is one."""
-    if key not in TERMS_EXPLAINED and key not in METRICS_BY_ALIAS:
+    if key not in TERMS_EXPLAINED and key not in TERMS_OF_SEGMENTS and key not in METRICS_BY_ALIAS:
         return ""
     return f'<button class="ask" popovertarget="why-{key}" aria-label="What is: {text(what)}?">?</button>'

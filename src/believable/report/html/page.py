@@ -79,7 +79,7 @@ def as_page(audit: Audit) -> str:
             f'<h2 id="{one.key}-title">{one.title}</h2>{one.body}</section>'
             for one in further
         ),
-        explanations=explanations(one.alias for one in audit.metrics),
+        explanations=explanations((one.alias for one in audit.metrics), segments=audit.segments is not None),
         data=as_data(audit),
         script=script,
     )

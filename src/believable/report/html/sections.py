@@ -15,6 +15,8 @@ from believable.report.html.tables import (
     changes_table,
     metrics_table,
     parts_table,
+    segment_gains_table,
+    segments_table,
     tried_table,
     versus_table,
 )
@@ -30,7 +32,7 @@ from believable.report.html.words import (
     text,
     what_is_audited,
 )
-from believable.report.parts import Family, Measured
+from believable.report.parts import Family, Measured, SegmentFix, SegmentSearch
 from believable.report.verdicts import Verdict
 from believable.report.wording import percents, short_name
 
@@ -200,6 +202,10 @@ def page_sections(audit: Audit) -> Iterator[PageSection]:
     yield PageSection("fix", "Recalibration", _fix(audit))
     if audit.parts:
         yield PageSection("classes", "Labels" if audit.kind == "multilabel" else "Classes", _classes(audit))
+    if audit.segments is not None:
+        yield PageSection("segments", "Segments that differ", _segments(audit.segments))
+    if audit.segment_fix is not None:
+        yield PageSection("segment-fix", "Recalibration by segment", _segment_fix(audit.segment_fix))
     if audit.subgroups:
         yield PageSection("subgroups", "Subgroups", _subgroups(audit))
     if audit.versus:
@@ -262,6 +268,15 @@ def _subgroups(audit: Audit) -> str:
     return f"<p>{said}</p>{_small_ones('groups', 'subgroup')}" + parts_table(
         audit.subgroups, "Subgroup", "Each subgroup by itself.", audit.verdict.bins, audit.verdict.level
     )
+
+
+def _segments(search: SegmentSearch) -> str:
+    notes = f"<details><summary>Columns</summary>{listed(search.notes)}</details>" if search.notes else ""
+    return f"{segments_table(search) if search.found else ''}<p>{prose(search.in_words)}</p>{notes}"
+
+
+def _segment_fix(fix: SegmentFix) -> str:
+    return f"<p>{prose(fix.in_words)}</p>{segment_gains_table(fix) if fix.segments else ''}"
 
 
 def _small_ones(key: str, word: str) -> str:

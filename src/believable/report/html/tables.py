@@ -23,7 +23,7 @@ from believable.report.html.words import (
     span_of_shares,
     text,
 )
-from believable.report.parts import Part
+from believable.report.parts import Part, SegmentFix, SegmentSearch
 from believable.report.wording import short_name
 
 NOTIONS_IN_TABLE = {
@@ -38,6 +38,7 @@ MARKS_OF_DIRECTIONS = {
     "under-predicts": ("▲", "low"),
     "under-confident": ("▲", "low"),
 }
+MARKS_OF_SEGMENTS = {"over-predicted": ("▼", "high"), "under-predicted": ("▲", "low")}
 FAMILIES_IN_TABLE = {
     "calibration": "calibration",
     "score": "calibration and discrimination",
@@ -186,6 +187,70 @@ def parts_table(parts: Sequence[Part], what: str, caption: str, bins: str, level
             row.append(of_number(part.detectable))
         rows.append(row)
     return table(f"{caption} ECE in {bins}.", columns, rows)
+
+
+def segments_table(search: SegmentSearch) -> str:
+    """The table of segments that differ: their rates, those of other rows with the same scores, and the difference."""
+    end = scale_of([abs(bound) for one in search.found for bound in (one.gap, one.low, one.high)])[1]
+    scale = (-end, end)
+    columns = (
+        Column("Segment", False),
+        Column("Rows"),
+        Column("Average prediction", why="mean"),
+        Column("Observed rate", why="base"),
+        Column("Rate elsewhere", why="elsewhere"),
+        Column("Gap"),
+        Column(f"Gap from −{end:g} to {end:g}", False),
+        Column(f"{percent(search.level)} interval", why="interval"),
+        Column("Adjusted p", why="different"),
+        Column("Reading", False),
+    )
+    rows = []
+    for one in search.found:
+        shown = " and ".join(f"{name(column)} = {name(level)}" for column, level in one.where.items())
+        mark, css = MARKS_OF_SEGMENTS.get(one.direction, ("◆", ""))
+        rows.append(
+            (
+                Cell(shown, one.name, "name"),
+                of_count(one.n),
+                of_share(one.mean_score),
+                of_share(one.rate),
+                of_share(one.expected),
+                of_number(one.gap),
+                Cell(bar(one.gap, one.low, one.high, None, None, scale, 0.0), one.gap, "bars"),
+                Cell(span(one.low, one.high), one.low),
+                Cell(chance(one.adjusted), one.adjusted),
+                Cell(f'<strong class="{css}">{mark} {text(one.way)}</strong>', one.way, "words"),
+            )
+        )
+    return table("Surest first. Gap: the observed rate minus the rate elsewhere.", columns, rows)
+
+
+def segment_gains_table(fix: SegmentFix) -> str:
+    """The table of segments that call for maps of their own, and what these gain."""
+    end = scale_of([abs(bound) for one in fix.segments for bound in (one.gain, one.gain_low, one.gain_high)])[1]
+    columns = (
+        Column("Segment", False),
+        Column("Rows"),
+        Column(f"{fix.score.capitalize()}, one map"),
+        Column("By segment"),
+        Column("Gain"),
+        Column(f"Gain from −{end:g} to {end:g}", False),
+        Column(f"{percent(fix.level)} interval", why="interval"),
+    )
+    rows = [
+        (
+            Cell(name(one.name), one.name, "name"),
+            of_count(one.n),
+            of_number(one.before),
+            of_number(one.after),
+            of_number(one.gain),
+            Cell(bar(one.gain, one.gain_low, one.gain_high, None, None, (-end, end), 0.0), one.gain, "bars"),
+            Cell(span(one.gain_low, one.gain_high), one.gain_low),
+        )
+        for one in fix.segments
+    ]
+    return table("Each row is recalibrated by maps that were fitted without it.", columns, rows)
 
 
 def _way(part: Part) -> str:

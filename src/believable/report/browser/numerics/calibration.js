@@ -67,6 +67,7 @@ const Calibration = (() => {
       made_on: today(),
       slices,
       left_out: leftOut,
+      segments: null,
       package: "",
       text: { headline: Words.headline(verdict), details: Words.details(verdict) },
       methods: fixed.methods,
