@@ -8,7 +8,10 @@ is minus the marginal log-likelihood in Laplace's approximation, at the s of gre
 
 where V has the second derivatives of cost_j by the linear predictor, and Y has the numbers y = L' x of every entry, in
 the places of its levels. Nothing is divided by Sigma, so a singular one is an ordinary point. Z is measured from its
-mean in standard deviations, which changes nothing but the units of the search.
+mean in standard deviations, which changes nothing but the units of the search and of the prior.
+
+Entries with the same levels in all columns make a pattern, and share all that their effects add to x. So whatever
+belongs to levels is computed once per pattern, from sums over its entries.
 
 One level's coefficients appear in the entries of other levels of the same column nowhere, so the blocks of A that
 belong to the column with the most levels are matrices (2, 2), which are eliminated first. The other columns ("rest")
@@ -55,6 +58,11 @@ class MixedLogistic(NamedTuple):
         that its effects add at its mean z: from 0, the common map, to 1.
     log_likelihood : float
         Marginal log-likelihood in Laplace's approximation.
+    gains : tuple of float
+        By how much the effects of each column raise the log-likelihood (with the prior). Without those of the only
+        column, the common coefficients are `common`; without those of one column among others, all else stays.
+    common : tuple of float
+        Slope and intercept that are fitted without any effects.
     converged : bool
         False if the steps were used up.
     """
@@ -65,6 +73,8 @@ class MixedLogistic(NamedTuple):
     effects: tuple[Float64s, ...]
     shares: tuple[Float64s, ...]
     log_likelihood: float
+    gains: tuple[float, ...]
+    common: tuple[float, float]
     converged: bool
 
 
@@ -75,6 +85,8 @@ def fit_mixed_logistic(
     codes: Sequence[Ints],
     sizes: Sequence[int],
     offset: Float64s | None = None,
+    *,
+    prior: float = np.inf,
 ) -> MixedLogistic:
     """Fit a logistic regression on z with normal effects of levels on its intercept and slope.
 
@@ -89,6 +101,9 @@ def fit_mixed_logistic(
     are 0. A level without weight has effects 0, as have all of a column with only one level. Equal z leave no slope to
     fit, so slopes and their effects are 0. If a threshold separates the classes, the coefficients are the limit of a
     tiny ridge.
+
+    `prior` is the standard deviation of a normal prior on the entries of all L, with z in standard deviations. It keeps
+    effects from growing without bound in levels whose classes are separated.
 
     One column costs as much as its entries. Several columns need a dense matrix over all their levels but those of the
     largest column, so these should not exceed a few hundred.
@@ -110,25 +125,34 @@ def fit_mixed_logistic(
     order = sorted(range(len(codes)), key=lambda c: -columns[c].size)  # the column with the most levels comes first
     centre, scale = _spread(z, w)
     x = np.stack([np.ones(len(z)), (z - centre) * scale])
-    by_level = np.argsort(columns[order[0]].place, kind="stable")
-    fixed = None if offset is None else offset[present][by_level]
-    model = _Model(x[:, by_level], w[by_level], wy[by_level], [columns[c].take(by_level) for c in order], fixed)
+    model = _Model(x, w, wy, [columns[c] for c in order], None if offset is None else offset[present], prior)
     problem = _Marginal(model, varying=scale > 0)
     end = minimise(problem, problem.start, MARGINAL_SEARCH)
     place = problem.look(end.x)
+    gained = problem.gains(place)
 
     back = np.array([[1.0, -centre * scale], [0.0, scale]])  # from coefficients of x to those of (1, z)
     covariances, effects, shares = ([np.empty(0)] * len(codes) for _ in range(3))
+    gains = [0.0] * len(codes)
     for k, c in enumerate(order):
+        gains[c] = gained[k]
         root, levels = place.roots[k], columns[c].levels
         covariances[c] = back @ root @ root.T @ back.T
         effects[c], shares[c] = np.zeros((sizes[c], 2)), np.zeros(sizes[c])
         effects[c][levels] = (back @ root @ place.effects[k]).T[: len(levels)]
         shares[c][levels] = model.shares(k, root, place.second)[: len(levels)]
     intercept, slope = (back @ place.common).tolist()
-    converged = end.status == "converged"
+    intercept_without, slope_without = (back @ problem.common).tolist()
     return MixedLogistic(
-        slope, intercept, tuple(covariances), tuple(effects), tuple(shares), place.log_likelihood, converged
+        slope,
+        intercept,
+        tuple(covariances),
+        tuple(effects),
+        tuple(shares),
+        place.log_likelihood,
+        tuple(gains),
+        (slope_without, intercept_without),
+        end.status == "converged",
     )
 
 
@@ -147,10 +171,6 @@ class _Column(NamedTuple):
         levels = np.unique(code)
         levels = levels[levels >= 0]
         return cls(levels, np.maximum(np.searchsorted(levels, code), 0), (code >= 0).astype(np.float64))
-
-    def take(self, entries: Ints) -> _Column:
-        """Return the column of other entries, with the same levels."""
-        return _Column(self.levels, self.place[entries], self.has[entries])
 
     @property
     def size(self) -> int:
@@ -248,7 +268,7 @@ class _Place(NamedTuple):
     log_likelihood : float
         The marginal log-likelihood.
     cost : float
-        Minus the log-likelihood, plus the ridge.
+        Minus the log-likelihood, plus the ridge and the prior.
     gradient : ndarray of shape (2 + 3 columns,)
         Gradient of the cost.
     second : ndarray of shape (m,)
@@ -265,50 +285,69 @@ class _Place(NamedTuple):
 
 
 class _Model:
-    """Entries, sorted by the first column, which has the most levels.
+    """Entries in the order of their patterns: first by their level in the first column, which has the most levels.
 
     Parameters are intercept and slope, and for each column the lower triangle of L.
     """
 
     def __init__(
-        self, x: Float64s, w: Float64s, wy: Float64s, columns: Sequence[_Column], offset: Float64s | None
+        self,
+        x: Float64s,
+        w: Float64s,
+        wy: Float64s,
+        columns: Sequence[_Column],
+        offset: Float64s | None,
+        prior: float,
     ) -> None:
-        self.x, self.w, self.wy = x, w, wy
-        self.by_column = [x * column.has for column in columns]  # x of the effects
-        self.offset = offset
-        self.sizes, codes = [column.size for column in columns], [column.place for column in columns]
+        keys = [key for column in reversed(columns) for key in (column.has, column.place)]
+        order = np.lexsort(keys)
+        same = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])
+        self.starts = np.flatnonzero(np.append(True, ~same))
+        self.pattern = np.cumsum(np.append(False, ~same))
+        self.x, self.w, self.wy = x[:, order], w[order], wy[order]
+        self.offset = None if offset is None else offset[order]
+        self.prior = prior
+        self.sizes = [column.size for column in columns]
         self.first_rest = np.cumsum([0, *self.sizes[1:]])
-        self.index = [codes[0], *(code + first for code, first in zip(codes[1:], self.first_rest, strict=False))]
         self.n_own, self.n_rest = self.sizes[0], int(self.first_rest[-1])
+        # Of each pattern: the place of its level in each column, after those of other columns but the first.
+        one_of = order[self.starts]
+        self.index = [column.place[one_of] + self.first_of(k) for k, column in enumerate(columns)]
+        self.has = [column.has[one_of] for column in columns]
         # With one column, the posterior density is a product over levels, and each has a step length of its own.
-        self.blocks = np.searchsorted(codes[0], np.arange(self.n_own)) if len(codes) == 1 else np.zeros(1, np.intp)
+        own = columns[0].place[order]
+        self.blocks = np.searchsorted(own, np.arange(self.n_own)) if len(columns) == 1 else np.zeros(1, np.intp)
         self.modes = _Levels(np.zeros((2, self.n_own)), np.zeros((2, self.n_rest)))  # those found last
 
     def at(self, parameters: Float64s) -> _Place:
         """Return the cost at these parameters; the search for the modes starts from those found last."""
         common, w, wy = parameters[:2], self.w, self.wy
         roots = [np.array([[p, 0.0], [q, r]]) for p, q, r in parameters[2:].reshape(-1, 3)]
-        y = [root.T @ x for root, x in zip(roots, self.by_column, strict=True)]
         base = common @ self.x if self.offset is None else self.offset
-        s = self.modes = self._mode(base, y)
-        eta = base + self._spread(y, s)
+        s = self.modes = self._mode(base, roots)
+        eta = base + self._spread(roots, s)
         terms = _terms(eta, w, wy)
-        system = self._system(terms.second, y)
+        information = self._information(terms.second)
+        system = self._system(information, roots)
         density = _cost(eta, w, wy) + (float(np.vdot(s.own, s.own)) + float(np.vdot(s.rest, s.rest))) / 2
         value = density + system.log_det / 2
-        ridge = RIDGE * float(w.sum()) * common
-        gradient = self._gradient(terms, system, y, s)
-        gradient[:2] += ridge
-        cost = value + float(ridge @ common) / 2
+        penalty = self.penalty * parameters
+        gradient = self._gradient(terms, information, system, roots, s) + penalty
+        cost = value + float(penalty @ parameters) / 2
         return _Place(common, roots, self._by_column(s), -value, cost, gradient, terms.second)
+
+    @property
+    def penalty(self) -> Float64s:
+        """The curvature of the ridge and of the prior."""
+        ridge, prior = RIDGE * float(self.w.sum()), self.prior**-2
+        return np.array([ridge] * 2 + [prior] * (3 * len(self.sizes)))
 
     def shares(self, k: int, root: Float64s, second: Float64s) -> Float64s:
         """Return how far the map of each level of column k is its own, given the effects of the other columns."""
-        size, index, x = self.sizes[k], self.index[k] - self.first_of(k), self.by_column[k]
         information = self.information(k, second)
-        weight = np.bincount(index, self.w * x[0], size)
-        mean = np.bincount(index, self.w * x[1], size) / np.where(weight > 0, weight, 1)
-        own = root.T @ np.stack([np.ones(size), mean])
+        weight, moment = (self._by_level(k, total) for total in self._sums(self.w))
+        mean = moment / np.where(weight > 0, weight, 1)
+        own = root.T @ np.stack([np.ones(len(mean)), mean])
         left = np.linalg.solve(np.eye(2) + root.T @ information @ root, own.T[:, :, None])[:, :, 0]
         prior = np.einsum("ig,ig->g", own, own)
         posterior = np.einsum("ig,gi->g", own, left)
@@ -316,106 +355,140 @@ class _Model:
 
     def information(self, k: int, second: Float64s) -> Float64s:
         """Return what the entries of each level of column k say about its (intercept, slope), of shape (G, 2, 2)."""
-        size, index, x = self.sizes[k], self.index[k] - self.first_of(k), self.by_column[k]
-        products = [np.bincount(index, second * x[i] * x[j], size) for i, j in np.ndindex(2, 2)]
-        return np.asarray(np.stack(products, axis=1).reshape(size, 2, 2))
+        flat = self._information(second).reshape(-1, 4).T
+        return np.asarray(np.stack([self._by_level(k, one) for one in flat], axis=1).reshape(-1, 2, 2))
 
     def first_of(self, k: int) -> int:
         """Return the place of the first level of column k: after those of other columns, except the first."""
         return 0 if k == 0 else int(self.first_rest[k - 1])
 
-    def _mode(self, base: Float64s, y: list[Float64s]) -> _Levels:
+    def _sums(self, v: Float64s) -> Float64s:
+        """Return the sums of v x over the entries of each pattern, (2, patterns)."""
+        return np.add.reduceat(np.stack([v, v * self.x[1]]), self.starts, axis=1)
+
+    def _by_level(self, k: int, values: Float64s) -> Float64s:
+        """Return sums of values of patterns over the levels of column k."""
+        return np.bincount(self.index[k] - self.first_of(k), values * self.has[k], self.sizes[k])
+
+    def _information(self, second: Float64s) -> Float64s:
+        """Return the sums of second x x' over the entries of each pattern, (patterns, 2, 2)."""
+        sloped = second * self.x[1]
+        a, b, c = np.add.reduceat(np.stack([second, sloped, sloped * self.x[1]]), self.starts, axis=1)
+        return np.stack([a, b, b, c], axis=1).reshape(-1, 2, 2)
+
+    def _mode(self, base: Float64s, roots: list[Float64s]) -> _Levels:
         """Return the s of greatest posterior density, by Newton's method."""
         own, rest = self.modes
         for _ in range(MOST_MODE_STEPS):
-            terms = _terms(base + self._spread(y, _Levels(own, rest)), self.w, self.wy)
-            slope = self._collect(y, terms.first)
-            step = self._system(terms.second, y).solve(_Levels(slope.own + own, slope.rest + rest))
-            reach = np.maximum.reduceat(np.abs(self._spread(y, step)), self.blocks)
+            terms = _terms(base + self._spread(roots, _Levels(own, rest)), self.w, self.wy)
+            slope = self._collect(roots, terms.first)
+            system = self._system(self._information(terms.second), roots)
+            step = system.solve(_Levels(slope.own + own, slope.rest + rest))
+            reach = np.maximum.reduceat(np.abs(self._spread(roots, step)), self.blocks)
             share = _damping(reach)
             own, rest = own - share * step.own, rest - (share[:1] * step.rest)
             if reach.max() <= CLOSE_MODE:
                 break
         return _Levels(own, rest)
 
-    def _gradient(self, terms: _Terms, system: _System, y: list[Float64s], s: _Levels) -> Float64s:
+    def _gradient(
+        self, terms: _Terms, information: Float64s, system: _System, roots: list[Float64s], s: _Levels
+    ) -> Float64s:
         """Return the gradient of F.
 
         The first two terms of F are stationary in s. The third one is not, and moves with the modes: its derivative by
         the linear predictors is q, of which the modes return a part through A^-1 Y' q.
         """
-        towards = self._inverse_rows(system, y)
-        leverage = sum((np.einsum("im,im->m", *pair) for pair in zip(y, towards, strict=True)), np.zeros(len(self.w)))
+        towards = self._inverse_rows(system, roots)
+        around = np.zeros((len(self.starts), 2, 2))  # x' around x is the leverage
+        for has, root, rows in zip(self.has, roots, towards, strict=True):
+            around += has[:, None, None] * np.einsum("ab,pbc->pac", root, rows)
+        a, b, c = around[:, 0, 0], around[:, 0, 1] + around[:, 1, 0], around[:, 1, 1]
+        place = self.x[1]
+        leverage = a[self.pattern] + place * (b[self.pattern] + place * c[self.pattern])
         q = leverage * terms.third / 2
-        back = system.solve(self._collect(y, q))
-        whole = terms.first + q - terms.second * self._spread(y, back)
-        gradient = [self.x @ whole]
+        back = system.solve(self._collect(roots, q))
+        whole = terms.first + q - terms.second * self._spread(roots, back)
+        first, whole_sums = self._sums(terms.first), self._sums(whole)
+        gradient = [whole_sums.sum(axis=1)]
         for k, rows in enumerate(towards):
-            x = self.by_column[k]
-            by_root = (x * terms.second) @ rows.T
-            by_root += (x * whole) @ self._of_entries(s, k).T
-            by_root -= (x * terms.first) @ self._of_entries(back, k).T
+            has = self.has[k]
+            informed = has[:, None, None] * information
+            by_root = informed.transpose(1, 0, 2).reshape(2, -1) @ rows.transpose(1, 0, 2).reshape(2, -1).T
+            by_root += (has * whole_sums) @ self._of_patterns(s, k).T
+            by_root -= (has * first) @ self._of_patterns(back, k).T
             gradient.append(by_root[[0, 1, 1], [0, 0, 1]])
         return np.concatenate(gradient)
 
-    def _system(self, second: Float64s, y: list[Float64s]) -> _System:
+    def _system(self, information: Float64s, roots: list[Float64s]) -> _System:
         """Return the inverse of A = I + Y' V Y."""
         n, r, own = self.n_own, self.n_rest, self.index[0]
-        weighted = second * y[0]
-        first, last = (1 + np.bincount(own, weighted[i] * y[0][i], n) for i in range(2))
-        between = np.bincount(own, weighted[0] * y[0][1], n)
+
+        def cells(k: int, m: int, index: Ints, size: int) -> Float64s:
+            """Return what entries add to A where levels of columns k and m meet, (2, 2, size)."""
+            both = self.has[k] * self.has[m]
+            sums = [np.bincount(index, both * information[:, i, j], size) for i, j in np.ndindex(2, 2)]
+            return np.asarray((np.kron(roots[k].T, roots[m].T) @ sums).reshape(2, 2, size))
+
+        (first, between), (_, last) = cells(0, 0, own, n)
+        first, last = 1 + first, 1 + last
         det = np.maximum(first * last - between**2, first + last - 1)  # it cannot be less, except by rounding
         inverse = np.stack([last, -between, -between, first], axis=1).reshape(n, 2, 2) / det[:, None, None]
-        across, rest = np.zeros((n, 2, 2, r)), np.eye(2 * r).reshape(2, r, 2, r)
-        for k in range(1, len(y)):
-            for i, j in np.ndindex(2, 2):
-                cells = np.bincount(own * r + self.index[k], weighted[i] * y[k][j], n * r)
-                across[:, i, j] += cells.reshape(n, r)
-                for m in range(1, len(y)):
-                    cells = np.bincount(self.index[k] * r + self.index[m], second * y[k][i] * y[m][j], r * r)
-                    rest[i, :, j] += cells.reshape(r, r)
-        half = inverse @ across.reshape(n, 2, 2 * r)
-        left = rest.reshape(2 * r, 2 * r) - across.reshape(2 * n, 2 * r).T @ half.reshape(2 * n, 2 * r)
+        across, rest = np.zeros((2, 2, n, r)), np.zeros((2, 2, r, r))
+        for k in range(1, len(roots)):
+            across += cells(0, k, own * r + self.index[k], n * r).reshape(2, 2, n, r)
+            for m in range(1, len(roots)):
+                rest += cells(k, m, self.index[k] * r + self.index[m], r * r).reshape(2, 2, r, r)
+        across = across.transpose(2, 0, 1, 3).reshape(n, 2, 2 * r)
+        rest = np.eye(2 * r) + rest.transpose(0, 2, 1, 3).reshape(2 * r, 2 * r)
+        half = inverse @ across
+        left = rest - across.reshape(2 * n, 2 * r).T @ half.reshape(2 * n, 2 * r)
         log_det = float(np.log(det).sum() + np.linalg.slogdet(left)[1])
         return _System(inverse, half, np.linalg.inv(left), log_det)
 
-    def _inverse_rows(self, system: _System, y: list[Float64s]) -> list[Float64s]:
-        """Return the row of Y A^-1 of every entry, in the places of its own levels: (2, m) for each column."""
+    def _inverse_rows(self, system: _System, roots: list[Float64s]) -> list[Float64s]:
+        """Return, for each column, the matrix (patterns, 2, 2) that turns x into the row of Y A^-1 of an entry."""
         n, r, own = self.n_own, self.n_rest, self.index[0]
+
+        def times_y(matrices: Float64s, k: int) -> Float64s:
+            """Return (patterns, 2, 2) times what turns x into the effects' columns y of column k."""
+            return np.asarray(self.has[k][:, None, None] * (matrices.reshape(-1, 2) @ roots[k].T).reshape(-1, 2, 2))
+
         turned = system.half @ system.rest
         blocks = system.inverse + turned @ system.half.transpose(0, 2, 1)
         turned, rest = turned.reshape(n, 2, 2, r), system.rest.reshape(2, r, 2, r)
-        rows = [np.einsum("mij,jm->im", blocks[own], y[0])]
-        for k in range(1, len(y)):
+        rows = [times_y(blocks[own], 0)]
+        for k in range(1, len(roots)):
             cross = turned[own, :, :, self.index[k]]
-            rows[0] -= np.einsum("mij,jm->im", cross, y[k])
-            row = -np.einsum("mij,im->jm", cross, y[0])
-            for m in range(1, len(y)):
-                row += np.einsum("mij,jm->im", rest[:, self.index[k], :, self.index[m]], y[m])
+            rows[0] -= times_y(cross, k)
+            row = -times_y(cross.transpose(0, 2, 1), 0)
+            for m in range(1, len(roots)):
+                row += times_y(rest[:, self.index[k], :, self.index[m]], m)
             rows.append(row)
         return rows
 
-    def _of_entries(self, values: _Levels, k: int) -> Float64s:
-        """Return the values of the levels of column k, (2, m)."""
+    def _of_patterns(self, values: _Levels, k: int) -> Float64s:
+        """Return the values of the levels of column k, (2, patterns)."""
         return np.asarray(values[min(k, 1)][:, self.index[k]])
 
     def _by_column(self, values: _Levels) -> list[Float64s]:
         return [values.own, *np.split(values.rest, self.first_rest[1:-1], axis=1)][: len(self.sizes)]
 
-    def _spread(self, y: list[Float64s], values: _Levels) -> Float64s:
+    def _spread(self, roots: list[Float64s], values: _Levels) -> Float64s:
         """Return Y times values."""
-        total = np.zeros(len(self.w))
-        for k, one in enumerate(y):
-            total += np.einsum("im,im->m", one, self._of_entries(values, k))
-        return total
+        total = np.zeros((2, len(self.starts)))
+        for k, root in enumerate(roots):
+            total += self.has[k] * (root @ self._of_patterns(values, k))
+        return np.asarray(total[0][self.pattern] + total[1][self.pattern] * self.x[1])
 
-    def _collect(self, y: list[Float64s], v: Float64s) -> _Levels:
+    def _collect(self, roots: list[Float64s], v: Float64s) -> _Levels:
         """Return Y' times v."""
-        own = [np.bincount(self.index[0], v * one, self.n_own) for one in y[0]]
+        sums = self._sums(v)
+        own, *others = [self.has[k] * (root.T @ sums) for k, root in enumerate(roots)]
         rest = np.zeros((2, self.n_rest))
-        for one, index in zip(y[1:], self.index[1:], strict=True):
-            rest += [np.bincount(index, v * part, self.n_rest) for part in one]
-        return _Levels(np.stack(own), rest)
+        for one, index in zip(others, self.index[1:], strict=True):
+            rest += [np.bincount(index, part, self.n_rest) for part in one]
+        return _Levels(np.stack([np.bincount(self.index[0], part, self.n_own) for part in own]), rest)
 
 
 class _Marginal:
@@ -433,10 +506,10 @@ class _Marginal:
             [common, common and varying, *(f for g in model.sizes for f in (g > 1, *[g > 1 and varying] * 2))]
         )
         self.scale = min(1.0, float(model.w.sum()))
-        found, curvature = _common(model)
-        start = np.concatenate([found, np.tile([START, 0.0, START], len(model.sizes))])
+        self.common, second = _common(model)
+        start = np.concatenate([self.common, np.tile([START, 0.0, START], len(model.sizes))])
         self.start = start[self.free]
-        self.inverse = np.linalg.inv(self._curvature(curvature)[np.ix_(self.free, self.free)])
+        self.inverse = np.linalg.inv(self._curvature(second)[np.ix_(self.free, self.free)])
         self.seen: tuple[Float64s, _Place] | None = None
         self.before: tuple[Float64s, Float64s] | None = None
 
@@ -447,6 +520,18 @@ class _Marginal:
             parameters[self.free] = x
             self.seen = x.copy(), self.model.at(parameters)
         return self.seen[1]
+
+    def gains(self, place: _Place) -> list[float]:
+        """Return by how much the cost rises from this place without the effects of each column."""
+        triangles = [root[[0, 1, 1], [0, 0, 1]] for root in place.roots]
+        if len(triangles) == 1:
+            without = self.model.at(np.concatenate([self.common, np.zeros(3)]))
+            return [without.cost - place.cost]
+        gains = []
+        for k in range(len(triangles)):
+            others = [np.zeros(3) if m == k else triangle for m, triangle in enumerate(triangles)]
+            gains.append(self.model.at(np.concatenate([place.common, *others])).cost - place.cost)
+        return gains
 
     def at(self, x: Float64s) -> Iterate:
         place = self.look(x)
@@ -477,7 +562,7 @@ class _Marginal:
         P for the common coefficients, and tr(P dSigma P dSigma) / 2 for L.
         """
         model = self.model
-        curvature = np.diag(np.full(len(self.free), RIDGE * self.scale))
+        curvature = np.diag(np.full(len(self.free), RIDGE * self.scale) + model.penalty)
         units = np.zeros((3, 2, 2))
         units[[0, 1, 2], [0, 1, 1], [0, 0, 1]] = START
         for k in range(len(model.sizes)):

@@ -1,4 +1,8 @@
-"""Partial pooling: what each level of some columns adds to the logit of a common map."""
+"""Partial pooling: what each level of some columns adds to the logit of a common map.
+
+Effects of levels are estimated as if there were some, and then multiplied by the probability that there are. With few
+rows, the variation among levels that is most likely is often above 0 by chance.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,9 @@ from believable.recalibrate.platt import PlattScaling
 POOLED = ("slope", "intercept", "share", "rows")  # what a map says about each level of a column
 MOST_ENTRIES = 20_000  # of more rows, those with the same levels are merged where their scores are close
 MERGED = 1 / 64  # in standard deviations of z: the error is of second order in this
+SPREAD = 0.5  # standard deviation of the prior on the roots of the covariance, with z in standard deviations
+ODDS_OF_NO_EFFECTS = 3.0  # before data, as for an average of maps: no change against any
+EVIDENCE_COUNTED = 0.5  # of the gain in log-likelihood, because effects are fitted to the same rows
 LARGEST_EFFECT = 1e6  # of a logit, for scores far outside those that were fitted
 
 
@@ -66,6 +73,7 @@ def fit_pooled(base: Recalibrator, rows: LevelRows, sizes: Sequence[int], per_we
             entries.codes,
             sizes,
             None if together else entries.common,
+            prior=SPREAD,
         )
 
     found = fit(per_weight)
@@ -76,16 +84,19 @@ def fit_pooled(base: Recalibrator, rows: LevelRows, sizes: Sequence[int], per_we
         found = fit(per_weight / residual_design_effect(rows.wy - rows.w * _kernels.sigmoid(eta), rows.cluster))
     if not found.converged:
         warn("the search for the variation among levels ended before its maximum: the last step was used", LimitWarning)
+    kept = 1 / (1 + ODDS_OF_NO_EFFECTS * np.exp(-EVIDENCE_COUNTED * np.array(found.gains)))
     if together:
-        base.maps_ = ({"slope": found.slope, "intercept": found.intercept},)
+        none = float(np.prod(1 - kept))
+        slope, intercept = none * np.array(found.common) + (1 - none) * np.array([found.slope, found.intercept])
+        base.maps_ = ({"slope": float(slope), "intercept": float(intercept)},)
     return [
         {
-            "slope": effects[:, 1].tolist(),
-            "intercept": effects[:, 0].tolist(),
-            "share": np.clip(share, 0, 1).tolist(),
+            "slope": (own * effects[:, 1]).tolist(),
+            "intercept": (own * effects[:, 0]).tolist(),
+            "share": (own * np.clip(share, 0, 1)).tolist(),
             "rows": np.bincount(code[code >= 0], rows.w[code >= 0], size).tolist(),
         }
-        for effects, share, code, size in zip(found.effects, found.shares, rows.codes, sizes, strict=True)
+        for own, effects, share, code, size in zip(kept, found.effects, found.shares, rows.codes, sizes, strict=True)
     ]
 
 
