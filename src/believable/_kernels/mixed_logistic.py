@@ -135,7 +135,7 @@ def fit_mixed_logistic(
     covariances, effects, shares = ([np.empty(0)] * len(codes) for _ in range(3))
     gains = [0.0] * len(codes)
     for k, c in enumerate(order):
-        gains[c] = gained[k]
+        gains[c] = float(gained[k])
         root, levels = place.roots[k], columns[c].levels
         covariances[c] = back @ root @ root.T @ back.T
         effects[c], shares[c] = np.zeros((sizes[c], 2)), np.zeros(sizes[c])
