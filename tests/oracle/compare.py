@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 RELATIVE, ABSOLUTE = 1e-9, 1e-15  # the second only for errors that are zero up to rounding
-OF_THE_SYSTEM = ("R", "rms")  # nothing here pins their version; their values must agree all the same
+OF_THE_SYSTEM = ("R", "rms", "lme4")  # nothing here pins their version; their values must agree all the same
 ENDED_EARLY = {  # fits where the peer's own search stopped: its last digits hang on how the processor rounds
     "betacal.json": 1e-4,
     "netcal_recalibrators.json": 1e-4,
     "uncertainty_calibration_recalibrators.json": 1e-4,
     "scikit_learn_recalibrators.json": 1e-6,
     "r_recalibrators.json": 1e-6,
+    "lme4.json": 1e-4,
 }
 
 

@@ -205,6 +205,20 @@ def recalibrating() -> dict[str, Input]:
     return {name: given for name, given in (inputs() | beyond()).items() if name in taken.split()} | made
 
 
+def by_level() -> dict[str, Input]:
+    """The inputs of partial pooling: row i belongs to level i % 6 of one column and to level i // 6 % 4 of another.
+
+    Levels of the first multiply odds by 0.4 to 2.4, and blend rates with 1/2; those of the second multiply odds.
+    """
+    p = [(a + b) / 2 for a, b in zip(_uniforms(400, 1200), _uniforms(401, 1200), strict=True)]
+    rates = []
+    for i, q in enumerate(p):
+        odds = q / (1 - q) * (0.4 + 0.4 * (i % 6)) * (0.5 + 0.4 * (i // 6 % 4))
+        blend = (i * 5 % 6) / 8
+        rates.append((1 - blend) * odds / (1 + odds) + blend / 2)
+    return {"by_level": Input(np.array(p), _labels(rates, 402))}
+
+
 def digest(of: dict[str, Input] | None = None) -> str:
     """SHA-256 over names, dtypes, shapes and little-endian bytes of every array (of `inputs()`)."""
     h = hashlib.sha256()

@@ -121,6 +121,24 @@ observed_expected <- function(p, y, w = rep(1, length(p))) {
   ratio * exp(c(0, -1, 1) * qnorm(0.975) * sqrt(sum(w^2 * (y - p)^2)) / sum(w * y))
 }
 
+# Logistic regression whose coefficients vary among levels, searched to the end: coefficients, covariance of (intercept,
+# slope), and what each level adds. Row i, from 0, belongs to level i % 6 of g and i // 6 % 4 of h.
+mixed <- function(formula, p, y) {
+  i <- seq_along(p) - 1
+  rows <- data.frame(y = y, z = logits(p), g = factor(i %% 6), h = factor(i %/% 6 %% 4))
+  control <- lme4::glmerControl(
+    optimizer = "bobyqa", tolPwrss = 1e-13, check.conv.grad = "ignore", optCtrl = list(rhoend = 1e-10, maxfun = 1e6)
+  )
+  fit <- lme4::glmer(formula, rows, family = binomial, control = control)
+  effects <- lme4::ranef(fit, condVar = FALSE)
+  columns <- names(effects)[order(names(effects))]
+  list(
+    common = unname(lme4::fixef(fit)), log_likelihood = as.numeric(logLik(fit)),
+    covariances = lapply(columns, function(c) as.numeric(lme4::VarCorr(fit)[[c]])),
+    effects = lapply(columns, function(c) as.numeric(t(as.matrix(effects[[c]]))))
+  )
+}
+
 number <- function(x) {
   if (is.null(x)) return("null")
   if (is.nan(x)) return('"NaN"')
@@ -146,6 +164,7 @@ for (call in strsplit(readLines(commandArgs(TRUE)[2]), "\t")) {
     error = function(e) paste0('{"value": null, "error": ', text(conditionMessage(e)), "}")
   ), "\n", sep = "")
 }
-cat(sprintf('{"R": "%s", "rms": "%s", "MASS": "%s"}\n', getRversion(),
+cat(sprintf('{"R": "%s", "rms": "%s", "lme4": "%s", "MASS": "%s"}\n', getRversion(),
   tryCatch(as.character(packageVersion("rms")), error = function(e) ""),
+  tryCatch(as.character(packageVersion("lme4")), error = function(e) ""),
   tryCatch(as.character(packageVersion("MASS")), error = function(e) "")))

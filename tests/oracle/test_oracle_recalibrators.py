@@ -11,6 +11,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from believable import _kernels
+from believable._kernels.mixed_logistic import fit_mixed_logistic
 from believable.recalibrate import (
     BBQ,
     BetaCalibration,
@@ -29,7 +30,7 @@ from believable.recalibrate import (
     VectorScaling,
     VennAbers,
 )
-from tests.oracle.inputs import digest, recalibrating
+from tests.oracle.inputs import by_level, digest, recalibrating
 
 INPUTS = recalibrating()
 VALUES = Path(__file__).parent / "values"
@@ -422,3 +423,20 @@ def test_recalibrated_is_calibrated_classifier_cv(record):
     level = (record["input"], method, ensemble) == ("ties", "temperature", True)  # in a fold it ends at 1/T = exp(-10)
     found = second(model.predict_proba(features[:30]))
     assert found == pytest.approx(np.array(record["value"]), rel=0, abs=1e-5 if level else CLOSE[method])
+
+
+@pytest.mark.parametrize("record", records("lme4", "one column", "two columns"))
+def test_partial_pooling_is_glmer(record):
+    """Coefficients, covariances among levels and effects; where `glmer` ends, its likelihood is known to 1e-8."""
+    p, y, _ = by_level()[record["input"]]
+    row = np.arange(len(p))
+    sizes = [6, 4][: 1 + (record["quantity"] == "two columns")]
+    codes = [row % 6, row // 6 % 4][: len(sizes)]
+    found = fit_mixed_logistic(_kernels.clipped_logit(p), np.ones(len(p)), y.astype(float), codes, sizes)
+    value = record["value"]
+    assert found.log_likelihood == pytest.approx(value["log_likelihood"], abs=1e-7)
+    assert [found.intercept, found.slope] == pytest.approx(value["common"], abs=1e-4)
+    for mine, theirs in zip(found.covariances, value["covariances"], strict=True):
+        assert mine.ravel() == pytest.approx(np.array(theirs), abs=1e-4)
+    for mine, theirs in zip(found.effects, value["effects"], strict=True):
+        assert mine.ravel() == pytest.approx(np.array(theirs), abs=1e-4)
