@@ -26,7 +26,7 @@ CALLS = {  # a heading, and below it questions with their calls
         ("Is it noise?", 'noise_floor("ece", p, y);  kuiper_test(p, y)'),
         ("How many rows?", "rows_needed(width=0.02, base_rate=0.1)"),
         ("Which model is better?", 'compare(p, q, y, "brier")'),
-        ("Miscalibrated subgroups?", "subgroups(p, y, by=region)"),
+        ("Miscalibrated subgroups?", "subgroups(p, y, by=region);  find_segments(p, y, columns)"),
         ("Every class of a matrix?", "classwise_ece(P, k);  plot_classwise_reliability(P, k)"),
         ("Without bins?", "smooth_calibration_error(p, y);  corp_decomposition(p, y)"),
         ("Slope and intercept?", "calibration_slope_intercept(p, y)"),
@@ -41,6 +41,7 @@ CALLS = {  # a heading, and below it questions with their calls
     "Recalibrate": [
         ("Which recalibrator?", "fixed = calibrate(p, y);  fixed.transform(q)"),
         ("How much does it help?", "plot_improvement(fixed);  refinement(p, y)"),
+        ("A map by segment?", "calibrate(p, y, by=columns);  segment_errors(p, y, columns)"),
         ("A specific one?", "recalibrate.BetaCalibration().fit(p, y).transform(q)"),
         ("Around a classifier?", 'recalibrate.Recalibrated(model, "platt").fit(X, y)'),
         ("Save it without pickle?", 'fixed.to_json("map.json");  load_recalibrator("map.json")'),

@@ -49,7 +49,7 @@ LEFT_OUT = {
     *("audit_models", "load_recalibrator", "scorer", "plot_calibration_over_time", "plot_improvement"),
     *("average_predictions", "combine_intervals", "metric_bars", "is_lm_samples", "judge", "choose_columns"),
     *("load", "load_run", "load_samples", "load_summary", "load_demo", "read_predictions", "read_qrels"),
-    *("read_run", "read_table", "summarize", "summarize_files", "write_beside"),
+    *("read_run", "read_table", "segment_stats", "summarize", "summarize_files", "write_beside"),
     *("rows_needed", "expected_precision", "binned_curve", "reliability_diagram"),
 }
 
@@ -98,6 +98,8 @@ def _calls() -> dict[str, Call]:
         calls[name] = Call(function, given)
     for name in ("subgroups", "plot_subgroup_forest"):
         calls[name].given["by"] = Y
+    for name in ("find_segments", "plot_segments", "segment_errors", "multicalibration_error", "grouping_loss"):
+        calls[name].given["by"] = {"site": np.repeat([0, 1], 20)}
     calls["plot_risk_coverage"].given["n_resamples"] = 100
     calls["plot_cascade"].given.update(cost_fast=0.1, cost_slow=0.2)
     calls["risk_aware_rank"].given["variance"] = P

@@ -28,6 +28,7 @@ def names():
     p = np.clip(p, 0.001, 0.999)  # of exactly 0 and 1, slopes warn
     given = {"p": p, "q": q, "y": y, "z": np.log(q / (1 - q)), "P": np.column_stack([1 - q, q]), "k": y.astype(int)}
     given |= {"region": rng.choice(["north", "south"], 300), "patient": np.arange(300) // 2}
+    given |= {"columns": {"region": given["region"], "age": rng.integers(20, 80, 300)}}
     given |= {"X": rng.normal(size=(300, 2)), "model": LogisticRegression(), "days": [(p, y), (q, y)]}
     return {name: getattr(believable, name) for name in [*believable.__all__, "recalibrate"]} | given
 
