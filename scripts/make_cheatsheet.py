@@ -41,7 +41,7 @@ CALLS = {  # a heading, and below it questions with their calls
     "Recalibrate": [
         ("Which recalibrator?", "fixed = calibrate(p, y);  fixed.transform(q)"),
         ("How much does it help?", "plot_improvement(fixed);  refinement(p, y)"),
-        ("A map by segment?", "calibrate(p, y, by=columns);  segment_errors(p, y, columns)"),
+        ("A map by segment?", "calibrate(p, y, by=columns)"),
         ("A specific one?", "recalibrate.BetaCalibration().fit(p, y).transform(q)"),
         ("Around a classifier?", 'recalibrate.Recalibrated(model, "platt").fit(X, y)'),
         ("Save it without pickle?", 'fixed.to_json("map.json");  load_recalibrator("map.json")'),
