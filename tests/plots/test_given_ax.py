@@ -18,6 +18,7 @@ PICTURES = {
     "miscalibration": lambda ax: believable.plot_miscalibration(P, Y, ax=ax),
     "cumulative": lambda ax: believable.plot_cumulative_differences(P, Y, ax=ax),
     "forest": lambda ax: believable.plot_subgroup_forest(P, Y, SITE, ax=ax, n_resamples=100),
+    "segments": lambda ax: believable.plot_segments(P, Y, SITE, ax=ax),
     "threshold": lambda ax: believable.plot_threshold(P, Y, ax=ax, precision=0.7),
     "risk coverage": lambda ax: believable.plot_risk_coverage(P, Y, ax=ax, n_resamples=100),
     "net benefit": lambda ax: believable.plot_net_benefit(P, Y, ax=ax, n_resamples=100),

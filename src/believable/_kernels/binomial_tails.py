@@ -26,8 +26,9 @@ def binomial_tails(factor: Float64s, eta: Float64s, n: Float64s, observed: float
 
     e_j is the sigmoid of eta_j, and n_j need not be whole. `step` is what one event more or less changes: both tails
     include the observed value, and so add up to more than 1. Lugannani and Rice's saddlepoint approximation, in
-    Barndorff-Nielsen's form r + log(u / r) / r, with Daniels's correction for continuity; relative errors are a few
-    per cent for sums of one event as of many.
+    Barndorff-Nielsen's form r + log(u / r) / r, with Daniels's correction for continuity. Relative errors are a few per
+    cent, even of sums of one event, if at least 0.01 are expected. With fewer, tails beyond one event are too small: by
+    13 % where 0.001 are expected, by 28 % where 0.0001 are.
 
     Examples
     --------
@@ -36,8 +37,8 @@ def binomial_tails(factor: Float64s, eta: Float64s, n: Float64s, observed: float
     >>> from scipy.special import ndtr
     >>> eta = np.log(1e-4 / (1 - 1e-4))
     >>> tails = binomial_tails(np.ones(1), np.array([eta]), np.array([1000.0]), 3 - 0.1, 1.0)
-    >>> ndtr(-np.array(tails)).round(6)
-    array([1.57e-04, 9.99e-01])
+    >>> ndtr(-np.array(tails)).round(6).tolist()
+    [0.000157, 0.999996]
     """
     return Tails(_score(factor, eta, n, observed, step), _score(-factor, eta, n, -observed, step))
 

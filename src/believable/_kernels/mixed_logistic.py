@@ -368,7 +368,7 @@ class _Model:
 
     def _by_level(self, k: int, values: Float64s) -> Float64s:
         """Return sums of values of patterns over the levels of column k."""
-        return np.bincount(self.index[k] - self.first_of(k), values * self.has[k], self.sizes[k])
+        return np.asarray(np.bincount(self.index[k] - self.first_of(k), values * self.has[k], self.sizes[k]), float)
 
     def _information(self, second: Float64s) -> Float64s:
         """Return the sums of second x x' over the entries of each pattern, (patterns, 2, 2)."""
@@ -430,17 +430,17 @@ class _Model:
             sums = [np.bincount(index, both * information[:, i, j], size) for i, j in np.ndindex(2, 2)]
             return np.asarray((np.kron(roots[k].T, roots[m].T) @ sums).reshape(2, 2, size))
 
-        (first, between), (_, last) = cells(0, 0, own, n)
+        (first, mixed), (_, last) = cells(0, 0, own, n)
         first, last = 1 + first, 1 + last
-        det = np.maximum(first * last - between**2, first + last - 1)  # it cannot be less, except by rounding
-        inverse = np.stack([last, -between, -between, first], axis=1).reshape(n, 2, 2) / det[:, None, None]
-        across, rest = np.zeros((2, 2, n, r)), np.zeros((2, 2, r, r))
+        det = np.maximum(first * last - mixed**2, first + last - 1)  # it cannot be less, except by rounding
+        inverse = np.stack([last, -mixed, -mixed, first], axis=1).reshape(n, 2, 2) / det[:, None, None]
+        beside, between = np.zeros((2, 2, n, r)), np.zeros((2, 2, r, r))
         for k in range(1, len(roots)):
-            across += cells(0, k, own * r + self.index[k], n * r).reshape(2, 2, n, r)
+            beside += cells(0, k, own * r + self.index[k], n * r).reshape(2, 2, n, r)
             for m in range(1, len(roots)):
-                rest += cells(k, m, self.index[k] * r + self.index[m], r * r).reshape(2, 2, r, r)
-        across = across.transpose(2, 0, 1, 3).reshape(n, 2, 2 * r)
-        rest = np.eye(2 * r) + rest.transpose(0, 2, 1, 3).reshape(2 * r, 2 * r)
+                between += cells(k, m, self.index[k] * r + self.index[m], r * r).reshape(2, 2, r, r)
+        across = beside.transpose(2, 0, 1, 3).reshape(n, 2, 2 * r)
+        rest = np.eye(2 * r) + between.transpose(0, 2, 1, 3).reshape(2 * r, 2 * r)
         half = inverse @ across
         left = rest - across.reshape(2 * n, 2 * r).T @ half.reshape(2 * n, 2 * r)
         log_det = float(np.log(det).sum() + np.linalg.slogdet(left)[1])

@@ -1,8 +1,8 @@
-"""The model in which segments are tested: the calibration of the whole, and what segments add to it.
+"""The model in which segments are tested: the calibration of rows outside segments, and what segments add to it.
 
-logit P(y = 1) = (the whole's logit) + (a number for each range of scores) + (an intercept and a slope for each
-segment). "The whole's logit" is that of the calibration of all rows, and slopes multiply it: a slope of 1 is that of
-the other rows.
+logit P(y = 1) = (the common logit) + (a number for each range of scores) + (an intercept and a slope for each segment).
+The common logit is that of the calibration of the rows that belong to no segment of the model, and slopes multiply it:
+a slope of 1 is that of these rows.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from believable import _kernels
 from believable._types import Array, Float64s, Ints
 
 RIDGE = 1e-3  # prior information on every number: keeps those of a segment with a single class finite
+RIDGE_OF_SLOPES = 1.0  # that on a slope where another number is asked for: it is 1 unless many rows say otherwise
 NO_VARIATION = 1e-6  # a smaller share of what a segment tells is not its own: other segments say the same
 FURTHEST = 40.0  # bound of intercepts in searches, in logits; a rate that far away is 0 or 1
-STEEPEST = 100.0  # bound of slopes in searches
+STEEPEST = 100.0  # bound of slopes less 1 in searches
 FEW_STEPS, CLOSE = 40, 1e-3  # of a search for the end of an interval, in normal scores
 
 
-class Tested(NamedTuple):
+class BothTails(NamedTuple):
     """Normal scores of both tails of a test: P(at least as high) = Phi(-above), P(at most as high) = Phi(-below)."""
 
     above: float
@@ -38,7 +39,7 @@ class Tested(NamedTuple):
         return min(float(log_ndtr(-max(self.above, self.below))) + math.log(2), 0.0)
 
 
-UNTESTED = Tested(0.0, 0.0)
+UNTESTED = BothTails(0.0, 0.0)
 
 
 class Estimate(NamedTuple):
@@ -58,7 +59,7 @@ class Strata:
     range : ndarray of int
         The range.
     z : ndarray
-        The whole's logit.
+        The common logit.
     w, wy, w2 : ndarray
         Sums of w, w y and w^2.
     members : ndarray of bool, shape (segments, strata)
@@ -78,7 +79,7 @@ class Strata:
     ) -> Strata:
         """Add entries of the same range and pattern; column c of `members` says to which segments pattern c belongs."""
         n_patterns = members.shape[1]
-        key = place * n_patterns + pattern
+        key = place.astype(np.int64) * n_patterns + pattern
         size = (int(place.max()) + 1) * n_patterns
         sums = np.array([np.bincount(key, values, size) for values in (w, w * e, wy, w2)], np.float64)
         there = np.flatnonzero(sums[0])
@@ -95,28 +96,52 @@ class Strata:
         """Return the columns of the model with all segments."""
         return Design.of(self, range(len(self.members)))
 
-    def slope_column(self, segment: int) -> Float64s:
-        """Return the whole's logit less its mean within a segment, and 0 outside."""
+    def centre(self, segment: int) -> float:
+        """Return the mean of the common logit within a segment, weighted such that the gap there is the intercept's."""
         inside = self.members[segment]
-        return np.where(inside, self.z - np.average(self.z[inside], weights=self.w[inside]), 0.0)
+        return float(np.average(self.z[inside], weights=self._information()[inside]))
+
+    def slope_column(self, segment: int) -> Float64s:
+        """Return the common logit less its mean within a segment, and 0 outside."""
+        return np.where(self.members[segment], self.z - self.centre(segment), 0.0)
+
+    def within_ranges(self) -> Float64s:
+        """Return the common logit less its mean within each range."""
+        information = self._information()
+        total = np.maximum(np.bincount(self.range, information), 1e-300)
+        return self.z - (np.bincount(self.range, information * self.z) / total)[self.range]
+
+    def _information(self) -> Float64s:
+        e = _kernels.sigmoid(self.z)
+        return self.w * e * (1 - e)
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Columns of a model: a number for each range, an intercept and a slope for each segment."""
+    """Columns of a model: a number for each range, an intercept and a slope for each segment.
+
+    Attributes
+    ----------
+    x : ndarray of shape (strata, columns)
+        The columns.
+    ridge : ndarray
+        Prior information on the number of each.
+    """
 
     x: Float64s
+    ridge: Float64s
 
     @classmethod
     def of(cls, strata: Strata, segments: Iterable[int]) -> Design:
         """Return the columns of some segments, in their order, after those of the ranges."""
         ranges = strata.range[:, None] == np.unique(strata.range)
         both = [np.column_stack([strata.members[i], strata.slope_column(i)]) for i in segments]
-        return cls(np.hstack([ranges.astype(np.float64), *both]))
+        x = np.hstack([ranges.astype(np.float64), *both])
+        return cls(x, np.full(x.shape[1], RIDGE))
 
-    def with_column(self, column: Array) -> Design:
+    def with_column(self, column: Array, ridge: float = RIDGE) -> Design:
         """Return the same columns and one more."""
-        return Design(np.column_stack([self.x, column]))
+        return Design(np.column_stack([self.x, column]), np.append(self.ridge, ridge))
 
 
 class Fitted(NamedTuple):
@@ -129,12 +154,11 @@ class Fitted(NamedTuple):
 def fitted(strata: Strata, design: Design, offset: Float64s | float = 0.0, start: Float64s | None = None) -> Fitted:
     """Fit the model by maximum likelihood, with a small ridge."""
     fixed = strata.z + offset
-    ridge = np.full(design.x.shape[1], RIDGE)
-    values = _kernels.fit_ridge_logistic(design.x, fixed, strata.w, strata.wy, ridge, start)
+    values = _kernels.fit_ridge_logistic(design.x, fixed, strata.w, strata.wy, design.ridge, start)
     return Fitted(values, fixed + design.x @ values)
 
 
-def score_test(strata: Strata, design: Design, fit: Fitted, column: Float64s) -> Tested:
+def score_test(strata: Strata, design: Design, fit: Fitted, column: Float64s) -> BothTails:
     """Test whether the model lacks a column: the score test, given the numbers that were estimated.
 
     The score is the sum of w (y - e) times the part of the column that the model's columns do not explain. Its tails
@@ -144,65 +168,112 @@ def score_test(strata: Strata, design: Design, fit: Fitted, column: Float64s) ->
     information = strata.w * e * (1 - e)
     weighted = design.x * information[:, None]
     inner = weighted.T @ design.x
-    inner[np.diag_indices(len(inner))] += RIDGE
+    inner[np.diag_indices(len(inner))] += design.ridge
     own = column - design.x @ np.linalg.solve(inner, weighted.T @ column)
-    centred = np.where(column != 0, column, 0.0)
-    if float(information @ own**2) <= NO_VARIATION * float(information @ centred**2) or not centred.any():
+    if float(information @ own**2) <= NO_VARIATION * float(information @ column**2):
         return UNTESTED
     per_event = strata.w2 / strata.w  # the weight of an event, and the number of rows that would have it
-    size = np.abs(centred) * information
-    step = float(size @ (np.abs(centred) * per_event)) / float(size.sum())
+    size = np.abs(column) * information
+    step = float(size @ (np.abs(column) * per_event)) / float(size.sum())
     observed = float(own @ (strata.wy - strata.w * e))
-    return Tested(*_kernels.binomial_tails(own * per_event, fit.eta, strata.w / per_event, observed, step))
+    return BothTails(*_kernels.binomial_tails(own * per_event, fit.eta, strata.w / per_event, observed, step))
 
 
-def shift_test(strata: Strata, segment: int, intercept: float = 0.0) -> Tested:
+def shift_test(strata: Strata, segment: int, intercept: float = 0.0) -> BothTails:
     """Test whether the rate of a segment is that of others, or differs from it by a given intercept."""
     design, inside = strata.without(segment), strata.members[segment].astype(np.float64)
     return score_test(strata, design, fitted(strata, design, intercept * inside), inside)
 
 
-def slope_test(strata: Strata, segment: int, slope: float = 1.0) -> Tested:
+def slope_test(strata: Strata, segment: int, slope: float = 1.0) -> BothTails:
     """Test whether the slope of a segment, which has an intercept of its own, is that of others, or a given one."""
-    column = strata.slope_column(segment)
-    design = strata.without(segment).with_column(strata.members[segment])
+    design, column = _for_slopes(strata, segment), strata.slope_column(segment)
     return score_test(strata, design, fitted(strata, design, (slope - 1) * column), column)
 
 
-def gap_of(strata: Strata, segment: int, beyond: float) -> Estimate:
-    """Return by how much the rate of a segment exceeds that of others, with the interval that inverts `shift_test`.
+def _for_slopes(strata: Strata, segment: int) -> Design:
+    """Return the columns beside a segment's slope: within ranges, too, that of the others is estimated."""
+    return strata.without(segment).with_column(strata.within_ranges()).with_column(strata.members[segment])
 
-    `beyond` is the normal score of the tails outside the interval.
+
+class Profile:
+    """The model with a column whose coefficient is fixed, at one value after the other; each fit begins at the last."""
+
+    def __init__(self, strata: Strata, design: Design, column: Float64s) -> None:
+        self.strata, self.design, self.column = strata, design, column
+        *rest, own = fitted(strata, design.with_column(column)).values.tolist()
+        self.estimate, self._values = float(own), np.array(rest)
+
+    def at(self, coefficient: float) -> Fitted:
+        """Fit the other coefficients."""
+        fit = fitted(self.strata, self.design, coefficient * self.column, self._values)
+        self._values = fit.values
+        return fit
+
+    def test(self, coefficient: float) -> BothTails:
+        """Test whether the coefficient has this value."""
+        return score_test(self.strata, self.design, self.at(coefficient), self.column)
+
+    def ends(self, beyond: float, furthest: float) -> tuple[float, float]:
+        """Return the numbers below and above which the test rejects, where its tail has a given normal score."""
+        start = min(max(self.estimate, -furthest), furthest)
+        low = _crossing(lambda x: beyond - self.test(x).above, start, -furthest)
+        high = _crossing(lambda x: beyond - self.test(x).below, start, furthest)
+        return float(low), float(high)
+
+
+def gap_of(strata: Strata, segment: int, beyond: float) -> Estimate:
+    """Return by how much the rate of a segment exceeds that of others, with an interval.
+
+    The interval inverts the score test of the intercept, given a slope that is estimated: were it 1, the rate of others
+    would be wrong for a segment with other scores than theirs. Where rates are near 0 or 1, the intercept says little
+    about the gap, so what is uncertain of it whatever the intercept is added: squares of both lengths add up. `beyond`
+    is the normal score of the tails outside.
     """
-    design, inside = strata.without(segment), strata.members[segment]
-    column = inside.astype(np.float64)
-    own = fitted(strata, design.with_column(column)).values[-1]
-    low, high = _ends(lambda d: shift_test(strata, segment, d), own, beyond, FURTHEST)
+    inside, column = strata.members[segment], strata.slope_column(segment)
+    design = strata.without(segment).with_column(column, RIDGE_OF_SLOPES)
+    profile = Profile(strata, design, inside.astype(np.float64))
+    share = np.where(inside, strata.w, 0.0) / strata.w[inside].sum()
+
+    def rates(intercept: float) -> tuple[Float64s, Float64s]:
+        fit = profile.at(intercept)
+        elsewhere = fit.eta - intercept - fit.values[-1] * column
+        return _kernels.sigmoid(fit.eta), _kernels.sigmoid(elsewhere)
 
     def as_gap(intercept: float) -> float:
-        eta = fitted(strata, design, intercept * column).eta[inside]
-        elsewhere = _kernels.sigmoid(eta - intercept)
-        return float(np.average(_kernels.sigmoid(eta) - elsewhere, weights=strata.w[inside]))
+        here, elsewhere = rates(intercept)
+        return float(share @ (here - elsewhere))
 
-    return Estimate(as_gap(own), as_gap(low), as_gap(high))
+    gap, (low, high) = as_gap(profile.estimate), map(as_gap, profile.ends(beyond, FURTHEST))
+    here, elsewhere = rates(profile.estimate)
+    per_logit = design.x * (share * here * (1 - here))[:, None]
+    per_logit[:, :-1] -= design.x[:, :-1] * (share * elsewhere * (1 - elsewhere))[:, None]  # where there is no slope
+    given_intercept = beyond * math.sqrt(variance_of(strata, design, here, per_logit.sum(axis=0)))
+    return Estimate(gap, gap - math.hypot(gap - low, given_intercept), gap + math.hypot(high - gap, given_intercept))
+
+
+def variance_of(strata: Strata, design: Design, e: Float64s, factor: Float64s) -> float:
+    """Return the variance of a sum of the model's numbers times factors, where rates are e."""
+    spread = e * (1 - e)
+    inner = (design.x * (strata.w * spread)[:, None]).T @ design.x
+    inner[np.diag_indices(len(inner))] += design.ridge
+    own = design.x @ np.linalg.solve(inner, factor)
+    return float((strata.w2 * spread) @ own**2)
 
 
 def slope_of(strata: Strata, segment: int, beyond: float) -> Estimate | None:
-    """Return the slope of a segment with the interval that inverts `slope_test`; None if its scores hardly vary."""
+    """Return the slope of a segment with the interval that inverts `slope_test`.
+
+    None if its scores hardly vary, or if every slope is possible: with events only, or none, there is no slope.
+    """
     if slope_test(strata, segment) is UNTESTED:
         return None
-    design, column = strata.without(segment).with_column(strata.members[segment]), strata.slope_column(segment)
-    own = 1 + fitted(strata, design.with_column(column)).values[-1]
-    low, high = _ends(lambda slope: slope_test(strata, segment, slope), own, beyond, STEEPEST)
-    return Estimate(own, low if low > -STEEPEST else -np.inf, high if high < STEEPEST else np.inf)
-
-
-def _ends(test: Callable[[float], Tested], middle: float, beyond: float, furthest: float) -> tuple[float, float]:
-    """Return the numbers below and above which a test rejects, where its tail has a given normal score."""
-    middle = min(max(middle, -furthest), furthest)
-    low = _crossing(lambda x: beyond - test(x).above, middle, -furthest)
-    high = _crossing(lambda x: beyond - test(x).below, middle, furthest)
-    return low, high
+    profile = Profile(strata, _for_slopes(strata, segment), strata.slope_column(segment))
+    low, high = profile.ends(beyond, STEEPEST)
+    low, high = low if low > -STEEPEST else -math.inf, high if high < STEEPEST else math.inf
+    if low == -math.inf and high == math.inf:
+        return None
+    return Estimate(1 + profile.estimate, 1 + low, 1 + high)
 
 
 def _crossing(inside: Callable[[float], float], start: float, furthest: float) -> float:

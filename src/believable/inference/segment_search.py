@@ -8,7 +8,7 @@ once by an approximation, and those that look sure again by the tests of `segmen
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import NamedTuple
@@ -16,13 +16,15 @@ from typing import NamedTuple
 import numpy as np
 
 from believable import _kernels
+from believable._kernels.ridge_logistic import fit_sloped_logistic
 from believable._types import Array, Float64s, Int64s, Ints
 from believable.inference.segment_model import (
     NO_VARIATION,
     RIDGE,
+    RIDGE_OF_SLOPES,
+    BothTails,
     Fitted,
     Strata,
-    Tested,
     fitted,
     shift_test,
     slope_test,
@@ -47,26 +49,23 @@ class Entries:
 
     Attributes
     ----------
-    codes, range, z, w, wy, wp, w2, n
-        Levels, range, the logit of the calibration of the whole, and sums, of each entry.
+    codes, range, w, wy, wp, w2, n
+        Levels, range and sums of each entry.
     levels : list of tuple
         The columns and levels of each candidate, as pairs of numbers.
     """
 
     def __init__(self, stats: SegmentStats, depth: int, min_rows: int) -> None:
         self.stats = stats = with_unit_weights(stats)
-        ranges = ranges_of_scores(stats)
-        place = ranges[stats.cell]
-        e = calibration_of_the_whole(stats, ranges)
-        self.n_ranges = int(ranges.max()) + 1
+        self._ranges = ranges_of_scores(stats)
+        place = self._ranges[stats.cell]
+        self.n_ranges = int(self._ranges.max()) + 1
         key = mixed(stats.codes, stats.sizes) * self.n_ranges + place
-        _, first, at = np.unique(key, return_index=True, return_inverse=True)
+        _, first, self._at = np.unique(key, return_index=True, return_inverse=True)
         self.codes, self.range, count = stats.codes[:, first].astype(np.int64), place[first], len(first)
         names = ("n", "w", "wp", "wy", "w2")
-        sums = np.array([np.bincount(at, getattr(stats, name), count) for name in names], np.float64)
+        sums = np.array([np.bincount(self._at, getattr(stats, name), count) for name in names], np.float64)
         self.n, self.w, self.wp, self.wy, self.w2 = sums
-        self.e = np.bincount(at, stats.w * e, count) / self.w
-        self.z = np.log(self.e) - np.log1p(-self.e)
         self.levels: list[tuple[tuple[int, int], ...]] = []
         self._divisions: list[Division] = []
         self._enumerate(depth, min_rows)
@@ -82,7 +81,8 @@ class Entries:
             for subset in combinations(range(len(sizes)), size):
                 last = subset[-1]
                 within, of_parent = of_all[subset[:-1]]
-                at, first = renumbered(within * np.int64(sizes[last]) + self.codes[last], len(of_parent) * sizes[last])
+                key = within.astype(np.int64) * sizes[last] + self.codes[last]
+                at, first = renumbered(key, len(of_parent) * sizes[last])
                 n = np.bincount(at, self.n)
                 kept = self._large_enough(at, min_rows)
                 for i in range(size):
@@ -110,7 +110,7 @@ class Entries:
         size = self.n_ranges
         found = [np.empty((len(self), size)) for _ in values]
         for there, number in self._divisions:
-            key, count = number * np.int64(size) + self.range, there.stop - there.start
+            key, count = number.astype(np.int64) * size + self.range, there.stop - there.start
             for sums, value in zip(found, values, strict=True):
                 sums[there] = np.bincount(key, value, (count + 1) * size)[: count * size].reshape(count, size)
         return found
@@ -123,6 +123,12 @@ class Entries:
             for sums, value in zip(found, values, strict=True):
                 sums[there] = np.bincount(key, value, count + 1)[:count]
         return found
+
+    def calibrated(self, parts: Patterns) -> Float64s:
+        """Return the calibrated score that each entry would have outside some segments, which divide the entries."""
+        stats = self.stats
+        e = calibration_elsewhere(stats, self._ranges, Patterns(parts.number[self._at], parts.members))
+        return np.asarray(np.bincount(self._at, stats.w * e, len(self.w)) / self.w)
 
     def members_of(self, candidate: int) -> Array:
         """Return which entries belong to a candidate."""
@@ -197,22 +203,54 @@ def ranges_of_scores(stats: SegmentStats) -> Ints:
     return np.maximum(made, 0)
 
 
-def calibration_of_the_whole(stats: SegmentStats, ranges: Ints) -> Float64s:
-    """Return the calibrated score of each entry: a number for each range of scores, and one slope within all ranges."""
-    size = len(stats.grid)
-    names = ("w", "wy", "wp")
-    w, wy, wp = np.array([np.bincount(stats.cell, getattr(stats, name), size) for name in names], np.float64)
-    there = np.flatnonzero(w > 0)
-    place = ranges[there]
-    z = _logit(wp[there] / w[there])
-    middle = np.bincount(place, w[there] * z) / np.maximum(np.bincount(place, w[there]), 1e-300)
+class Patterns(NamedTuple):
+    """The parts into which segments, which may overlap, divide entries.
+
+    Attributes
+    ----------
+    number : ndarray of int64
+        The part of each entry.
+    members : ndarray of bool, shape (segments, parts)
+        Which parts belong to each segment.
+    """
+
+    number: Int64s
+    members: Array
+
+    @classmethod
+    def none(cls, n: int) -> Patterns:
+        """Return the single part that all entries are without segments."""
+        return cls(np.zeros(n, np.int64), np.zeros((0, 1), bool))
+
+    def split(self, inside: Array) -> Patterns:
+        """Return the parts with one more segment."""
+        key = 2 * self.number + inside
+        number, place = renumbered(key, 2 * self.members.shape[1])
+        distinct = key[place]
+        members = np.vstack([self.members[:, distinct // 2], distinct % 2 == 1])
+        return Patterns(number.astype(np.int64), members)
+
+
+def calibration_elsewhere(stats: SegmentStats, ranges: Ints, parts: Patterns) -> Float64s:
+    """Return the calibrated score that each entry would have outside the segments.
+
+    Calibration adds to logits a number for each range of scores, and has one slope within all ranges. A segment has an
+    intercept, and a slope that multiplies the calibrated logit.
+    """
+    n_parts = parts.members.shape[1]
+    key = stats.cell * n_parts + parts.number
+    at, first = renumbered(key, len(stats.grid) * n_parts)
+    w, wy, wp = np.array([np.bincount(at, getattr(stats, name)) for name in ("w", "wy", "wp")], np.float64)
+    cell, part = np.divmod(key[first], n_parts)
+    place, members, z = ranges[cell], parts.members[:, part].astype(np.float64), _logit(wp / w)
+    middle = np.bincount(place, w * z) / np.maximum(np.bincount(place, w), 1e-300)
     dummies = (place[:, None] == np.arange(int(ranges.max()) + 1)).astype(np.float64)
-    x = np.column_stack([dummies, z - middle[place]])
-    ridge = np.full(x.shape[1], RIDGE)
-    ridge[-1] = 1.0
-    *numbers, slope = _kernels.fit_ridge_logistic(x, z, w[there], wy[there], ridge).tolist()
-    own, at = _logit(stats.wp / stats.w), ranges[stats.cell]
-    return _kernels.sigmoid(_bounded(own + np.array(numbers)[at] + slope * (own - middle[at])))
+    common = np.column_stack([dummies, z - middle[place]])
+    n_ranges, n_segments = dummies.shape[1], len(members)
+    ridge = np.repeat([RIDGE, RIDGE_OF_SLOPES, RIDGE, RIDGE_OF_SLOPES], [n_ranges, 1, n_segments, n_segments])
+    *numbers, slope = fit_sloped_logistic(common, z, members, w, wy, ridge).shared.tolist()
+    own, own_range = _logit(stats.wp / stats.w), ranges[stats.cell]
+    return _kernels.sigmoid(_bounded(own + np.array(numbers)[own_range] + slope * (own - middle[own_range])))
 
 
 def _logit(p: Float64s) -> Float64s:
@@ -241,8 +279,8 @@ class Accepted:
 class Evidence:
     """How sure a segment is: its two tests, given the other segments."""
 
-    shift: Tested
-    slope: Tested
+    shift: BothTails
+    slope: BothTails
 
     @property
     def by_slope(self) -> bool:
@@ -265,21 +303,35 @@ class Model:
     def __init__(self, entries: Entries) -> None:
         self.entries = entries
         self.accepted: list[Accepted] = []
+        self._divide(Patterns.none(len(entries.n)))
+
+    def _divide(self, parts: Patterns) -> None:
+        """Remember the parts that the accepted segments make, and the calibration elsewhere."""
+        self._parts = parts
+        self.e = self.entries.calibrated(parts)
+        self.z = np.log(self.e) - np.log1p(-self.e)
 
     def accept(self, candidate: int) -> Accepted:
         """Add a candidate to the model."""
         one = Accepted(candidate, self.entries.members_of(candidate))
         self.accepted.append(one)
+        self._divide(self._parts.split(one.members))
         return one
+
+    def drop(self, accepted: Accepted) -> None:
+        """Remove a segment from the model."""
+        self.accepted.remove(accepted)
+        parts = Patterns.none(len(self.entries.n))
+        for one in self.accepted:
+            parts = parts.split(one.members)
+        self._divide(parts)
 
     def strata(self, candidate: int | None = None) -> Strata:
         """Return the strata of the accepted segments and, as the last of them, of a candidate."""
-        table = self.entries
-        members = [one.members for one in self.accepted]
+        table, parts = self.entries, self._parts
         if candidate is not None:
-            members.append(table.members_of(candidate))
-        pattern, patterns = _patterns(members, len(table.n))
-        return Strata.of(table.range, pattern, table.e, table.w, table.wy, table.w2, patterns)
+            parts = parts.split(table.members_of(candidate))
+        return Strata.of(table.range, parts.number, self.e, table.w, table.wy, table.w2, parts.members)
 
     def evidence(self, candidate: int) -> Evidence:
         """Test a candidate, given the accepted segments."""
@@ -292,22 +344,22 @@ class Model:
         are made where the candidate has no intercept.
         """
         table = self.entries
-        eta, inverse = self._fit()
+        eta, inverse, centres = self._fit()
         e = _kernels.sigmoid(eta)
         residual, information = table.wy - table.w * e, table.w * e * (1 - e)
         everywhere = slice(None)
         leaning = information * (1 - 2 * e)
-        i, ix, third = table.by_range(information, information * table.z, leaning)
-        r, rx, ixx = table.by_candidate(everywhere, residual, residual * table.z, information * table.z**2)
+        i, ix, third = table.by_range(information, information * self.z, leaning)
+        r, rx, ixx = table.by_candidate(everywhere, residual, residual * self.z, information * self.z**2)
         of_range, third_of_range = (
             np.bincount(table.range, values, table.n_ranges) for values in (information, leaning)
         )
         total = np.maximum(i.sum(axis=1), 1e-300)
         centre = ix.sum(axis=1) / total
         shared, sloped = [i], [ix - centre[:, None] * i]
-        for one, middle in zip(self.accepted, self._centres(), strict=True):
+        for one, middle in zip(self.accepted, centres, strict=True):
             here = np.flatnonzero(one.members)
-            sums, times, twice = table.by_candidate(here, *((information * table.z**power)[here] for power in range(3)))
+            sums, times, twice = table.by_candidate(here, *((information * self.z**power)[here] for power in range(3)))
             shared += [sums[:, None], (times - middle * sums)[:, None]]
             own = times - centre * sums
             sloped += [own[:, None], (twice - centre * times - middle * own)[:, None]]
@@ -332,34 +384,20 @@ class Model:
         log_p[[one.candidate for one in self.accepted]] = 0.0
         return log_p
 
-    def _fit(self) -> tuple[Float64s, Float64s]:
-        """Return the linear predictor of every entry, and the inverse of the information on all numbers."""
+    def _fit(self) -> tuple[Float64s, Float64s, list[float]]:
+        """Return the linear predictor of every entry, the inverse of the information, and the centres of slopes."""
         table, strata = self.entries, self.strata()
         design = strata.whole()
         fit: Fitted = fitted(strata, design)
         e = _kernels.sigmoid(fit.eta)
         information = (design.x * (strata.w * e * (1 - e))[:, None]).T @ design.x
-        information[np.diag_indices(len(information))] += RIDGE
-        eta = table.z + fit.values[: table.n_ranges][table.range]
+        information[np.diag_indices(len(information))] += design.ridge
+        centres = [strata.centre(k) for k in range(len(self.accepted))]
+        eta = self.z + fit.values[: table.n_ranges][table.range]
         effects = fit.values[table.n_ranges :].reshape(-1, 2)
-        for one, middle, (intercept, slope) in zip(self.accepted, self._centres(), effects, strict=True):
-            eta[one.members] += intercept + slope * (table.z[one.members] - middle)
-        return eta, np.asarray(np.linalg.inv(information), np.float64)
-
-    def _centres(self) -> Iterator[float]:
-        table = self.entries
-        for one in self.accepted:
-            yield float(np.average(table.z[one.members], weights=table.w[one.members]))
-
-
-def _patterns(members: Sequence[Array], n: int) -> tuple[Ints, Array]:
-    """Return the pattern of each entry, and which segments each pattern belongs to."""
-    pattern = np.zeros(n, np.int64)
-    patterns: Array = np.zeros((0, 1), bool)
-    for inside in members:
-        distinct, pattern = np.unique(2 * pattern + inside, return_inverse=True)
-        patterns = np.vstack([patterns[:, distinct // 2], distinct % 2 == 1])
-    return pattern, patterns
+        for one, middle, (intercept, slope) in zip(self.accepted, centres, effects, strict=True):
+            eta[one.members] += intercept + slope * (self.z[one.members] - middle)
+        return eta, np.asarray(np.linalg.inv(information), np.float64), centres
 
 
 def log_two_sided(standard: Float64s, skewness: Float64s) -> Float64s:
@@ -439,11 +477,14 @@ def surest(model: Model, enough: float) -> Surest:
             break
         found = Surest(candidate, model.evidence(candidate))
         best = min(best, found, key=lambda one: one.log_p)
-    return best if best.evidence is None else _worse_of_two(model, best)
+    return best if best.evidence is None else _worse_of_two(model, best, enough)
 
 
-def _worse_of_two(model: Model, best: Surest) -> Surest:
-    """Return, of a column with two levels, the level whose scores are worse: both differ from the other as surely."""
+def _worse_of_two(model: Model, best: Surest, enough: float) -> Surest:
+    """Return, of a column with two levels, the level whose scores are worse: both differ from the other as surely.
+
+    A level that is not sure enough does not take the place of one that is.
+    """
     entries = model.entries
     levels = entries.levels[best.candidate]
     if len(levels) > 1 or entries.stats.sizes[levels[0][0]] != 2:
@@ -454,7 +495,7 @@ def _worse_of_two(model: Model, best: Surest) -> Surest:
         return best
     rival = Surest(entries.levels.index(other), None)
     rival = Surest(rival.candidate, model.evidence(rival.candidate))
-    if rival.log_p > PART_OF_A_LEVEL * best.log_p:
+    if rival.log_p > max(PART_OF_A_LEVEL * best.log_p, enough):
         return best
     return max((best, rival), key=lambda one: _raw_gap(entries, one.candidate))
 
@@ -465,18 +506,23 @@ def _raw_gap(entries: Entries, candidate: int) -> float:
     return abs(wy - wp) / w
 
 
+def strata_of(found: Sequence[Found]) -> dict[int, Strata]:
+    """Return the strata of each model that has some of these segments, by its `id`."""
+    return {number: model.strata() for number, model in {id(one.model): one.model for one in found}.items()}
+
+
 def still_sure(found: list[Found], searched: int, rate: float) -> list[Found]:
     """Return the segments that are sure given all others, surest first: some explain what came before them."""
     kept = list(found)
     while kept:
-        strata = {id(one.model): one.model.strata() for one in kept}
+        strata = strata_of(kept)
         for one in kept:
             one.evidence = Evidence.of(strata[id(one.model)], one.place)
         worst = max(kept, key=lambda one: one.evidence.log_p)
         if worst.evidence.log_p <= math.log(rate * len(kept) / searched):
             break
         kept.remove(worst)
-        worst.model.accepted.remove(worst.accepted)
+        worst.model.drop(worst.accepted)
     kept.sort(key=lambda one: one.evidence.log_p)
     least = 1.0
     for rank in range(len(kept), 0, -1):

@@ -15,7 +15,7 @@ from believable.errors import Hint, UndefinedError
 from believable.inference.clusters import rows_that_count
 from believable.inference.segment_model import Estimate, Strata, gap_of, slope_of
 from believable.inference.segment_rows import check_min_rows, in_words
-from believable.inference.segment_search import Entries, Found, search
+from believable.inference.segment_search import Entries, Found, search, strata_of
 from believable.inference.subgroups import with_columns
 from believable.predictions import as_predictions
 from believable.stats import SegmentStats, Summary
@@ -64,7 +64,8 @@ class Segment:
         Probability of such a difference by chance, before and after correction for the number of segments searched.
     slope, slope_low, slope_high : float or None
         How fast the logit of the rate rises with that of other rows, and its interval: 1 for a segment that differs in
-        level only, less if its scores are too extreme; None if its scores hardly vary.
+        level only, less if its scores are too extreme; None if its rows do not tell: scores that hardly vary, or events
+        only, or none.
     direction : {"under-predicted", "over-predicted", "over-confident", "under-confident"}
         How its scores are wrong if those of the other rows are right: too low, too high, too extreme or not extreme
         enough.
@@ -237,17 +238,19 @@ def find_segments(
 
     Notes
     -----
-    The calibration of the whole is a rate for each of up to 24 ranges of scores, so it may have any shape; within a
-    range, logits differ from those rates by a constant. A segment has two score tests given this model: one of an
-    intercept (the observed rate is higher or lower than elsewhere) and one of a slope (it rises faster or more slowly
-    with the score). Their p-values are those of Pearson's type III distribution, which has the skewness of a sum of few
-    events; twice the smaller one is that of the segment. The surest segment enters the model, all others are tested
-    again given it, and so on, as long as p m / k is at most `rate`, with m the number of segments searched and k that
-    of those accepted. Rows are independent: with repeated rows of the same patients or queries, too many segments are
-    found.
+    The model of calibration is a rate for each of up to 24 ranges of scores, so it may have any shape, with one slope
+    within all ranges; it is fitted again without the segments that were found. A segment has two score tests given this
+    model: one of an intercept (the observed rate is higher or lower than elsewhere) and one of a slope (it rises faster
+    or more slowly with the score). Their tails are those of a sum of binomial numbers, so that few events are no
+    problem; twice the smaller p-value of both is that of the segment. The surest segment enters the model, all others
+    are tested again given it, and so on, as long as p m / k is at most `rate`, with m the number of segments searched
+    and k that of those accepted. Rows are independent: with repeated rows of the same patients or queries, too many
+    segments are found.
 
-    Intervals have level 1 - (1 - level) k / m, so that the expected share of intervals that miss is as low among the
-    segments found as for a single segment chosen in advance (Benjamini and Yekutieli 2005).
+    Intervals invert these tests; that of the gap also has what is uncertain about the rate elsewhere whatever the
+    intercept, which matters where nearly all rows of a segment, or hardly any, have events. They have level
+    1 - (1 - level) k / m, so that the expected share of intervals that miss is as low among the segments found as for a
+    single segment chosen in advance (Benjamini and Yekutieli 2005).
 
     References
     ----------
@@ -281,7 +284,7 @@ def find_segments(
         notes.append(ONE_TABLE)
     names = tuple(name for one in tables for name in one.names)
     tail = (1 - level) / 2 * len(found) / max(searched, 1)
-    strata = {id(one.model): one.model.strata() for one in found}
+    strata = strata_of(found)
     made = tuple(_described(one, strata[id(one.model)], tail) for one in found)
     return Segments(made, names, searched, rows, min_rows, level, rate, tuple(notes))
 

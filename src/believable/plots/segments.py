@@ -8,6 +8,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from believable import _check
+from believable.inference.segment_search import MOST_FOUND
 from believable.inference.segments import DEEPEST, Direction, Segment, Segments, find_segments
 from believable.plots.frame import Drawing, beside, decimals, draw_intervals
 from believable.plots.room import is_own, scale_of
@@ -110,7 +111,8 @@ def title_of(found: Segments, n_shown: int) -> str:
         return "No segment clearly differs from the other rows" if found.searched else "No segment was tested"
     differ = "clearly differs" if len(found) == 1 else "clearly differ"
     count = f"{thousands(len(found))} of {_counted(found.searched, 'segment')} {differ} from the other rows"
-    rest = "" if n_shown == len(found) else f"; the surest {n_shown} are shown"
+    surest = "the surest is" if n_shown == 1 else f"the surest {n_shown} are"
+    rest = "" if n_shown == len(found) else f"; {surest} shown"
     return f"{count}\nFalse discovery rate {found.rate:g}, {100 * found.level:.4g} % intervals{rest}"
 
 
@@ -149,7 +151,7 @@ def plot_segments(
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     max_segments : int
-        If more were found, the surest are shown.
+        If more were found, the surest are shown; at most 50.
     title : str, optional
         A first line for the title.
 
@@ -167,7 +169,7 @@ def plot_segments(
     >>> figure.axes[0].get_title("left").partition("\\n")[0]
     '1 of 3 segments clearly differs from the other rows'
     """
-    max_segments = _check.positive_integer(max_segments, "max_segments")
+    max_segments = _check.positive_integer(max_segments, "max_segments", 1, MOST_FOUND)
     if isinstance(predictions, Segments):
         refuse_extras("Segments", actuals=actuals, by=by, sample_weight=sample_weight)
         found = predictions
