@@ -1,12 +1,10 @@
-"""MCGrad's multicalibration error of small tables, with every segment: writes multicalibration.json beside this file.
+"""MCGrad's multicalibration error of small tables, with every segment: `make_multicalibration.py OUT`.
 
-    python -m tests.oracle.make_multicalibration [OUT]
-
-Run it from the root of the repository, in an environment that has mcgrad. The tables are made again from their seeds by
-`tables`, for which NumPy suffices: only uniform numbers of `RandomState`, whose stream NumPy promises never to change,
-and `+ - * /` are used, so they are the same bit for bit on every machine; `digest` names them. No two scores are equal,
-because MCGrad's sort leaves the order of ties open, and no two levels of a column that it collapses are equally
-frequent, because it leaves their order open, too.
+It needs an environment that has mcgrad; `regenerate.sh` runs it, and keeps multicalibration.json beside this file. The
+tables are made again from their seeds by `tables`, for which NumPy suffices: only uniform numbers of `RandomState`,
+whose stream NumPy promises never to change, and `+ - * /` are used, so they are the same bit for bit on every machine;
+`digest` names them. No two scores are equal, because MCGrad's sort leaves the order of ties open, and no two levels of
+a column that it collapses are equally frequent, because it leaves their order open, too.
 """
 
 from __future__ import annotations
@@ -24,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-HERE = Path(__file__).parent
-KEPT = HERE / "multicalibration.json"
+CALL = "MulticalibrationError(df, 'y', 'p', precision_dtype='float64', {options})"
 VALUES = "mce mce_relative mce_sigma mce_pvalue global_ecce global_ecce_relative global_ecce_sigma global_ecce_pvalue"
 
 
@@ -268,25 +265,26 @@ def plain(value: Any) -> Any:
 
 
 def main() -> None:
-    """Compute everything and write it, a line for each segment."""
-    packages = {name: version(name) for name in ("numpy", "pandas")}
+    """Compute everything and write it to the path given on the command line, a line for each segment."""
     certificate = {
         "package": "MCGrad",
         "version": version("MCGrad"),
         "python": platform.python_version(),
-        **packages,
-        "call": "mcgrad.metrics.MulticalibrationError(df, 'y', 'p', precision_dtype='float64', ...)",
-        "tables_sha256": digest(),
+        **{name: version(name) for name in ("numpy", "pandas")},
+        "inputs_sha256": digest(),
+        "note": "MulticalibrationError is mcgrad.metrics.MulticalibrationError; df, the weights and the columns of "
+        "segments are those of the table",
     }
     head = json.dumps(certificate, indent=1)[:-2]
     records = []
     for name, table in tables().items():
         found = plain(mcgrad_values(table))
         lines = ",\n   ".join(json.dumps(segment) for segment in found.pop("segments"))
-        record = json.dumps({"table": name, **found})[:-1]
-        records.append(f'{record}, "segments": [\n   {lines}\n  ]}}')
-    out = Path(sys.argv[1]) if len(sys.argv) > 1 else KEPT
-    out.write_text(f'{head},\n "records": [\n  ' + ",\n  ".join(records) + "\n ]\n}\n")
+        options = ", ".join(["...", *(f"{option}={choice}" for option, choice in table.options.items())])
+        record = {"input": name, "call": CALL.format(options=options), "quantity": "multicalibration error"}
+        value = json.dumps(record | {"args": table.options, "value": found})[:-2]
+        records.append(f'{value}, "segments": [\n   {lines}\n  ]}}}}')
+    Path(sys.argv[1]).write_text(f'{head},\n "records": [\n  ' + ",\n  ".join(records) + "\n ]\n}\n")
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ if [ $# -gt 0 ]; then
     peers=("$@")
 else
     peers=(scikit_learn torchmetrics netcal uncertainty_calibration relplot array_split calibre
-        scikit_learn_isotonic netcal_mmce calibre_corp mapie mcgrad calzone model_diagnostics statsmodels r rms
-        scikit_learn_recalibrators betacal venn_abers netcal_recalibrators uncertainty_calibration_recalibrators
-        abstention r_recalibrators)
+        scikit_learn_isotonic netcal_mmce calibre_corp mapie mcgrad multicalibration calzone model_diagnostics
+        statsmodels r rms scikit_learn_recalibrators betacal venn_abers netcal_recalibrators
+        uncertainty_calibration_recalibrators abstention r_recalibrators)
     if_there=yes # R comes with the operating system: without it the rest is still checked
 fi
 
@@ -82,7 +82,7 @@ failed=0 skipped=()
 for peer in "${peers[@]}"; do
     case "$peer" in
     calibre | calibre_corp) name=calibre version=3.12 ;;
-    mapie | mcgrad | calzone | model_diagnostics | statsmodels | r | rms) name=beyond version=3.11 ;;
+    mapie | mcgrad | multicalibration | calzone | model_diagnostics | statsmodels | r | rms) name=beyond version=3.11 ;;
     *_recalibrators | betacal | venn_abers | abstention) name=recalibrators version=3.11 ;;
     *) name=shared version=3.11 ;;
     esac
@@ -94,13 +94,17 @@ for peer in "${peers[@]}"; do
         skipped+=("$peer")
         continue
     fi
+    script=$here/record_$peer.py kept=$here/values/$peer.json
+    if [ "$peer" = multicalibration ]; then # it has tables of its own, which the tests make again
+        script=$here/make_multicalibration.py kept=$here/multicalibration.json
+    fi
     make_environment "$name" "$version"
-    "$envs/$name/bin/python" "$here/record_$peer.py" "$envs/values/$peer.json"
+    "$envs/$name/bin/python" "$script" "$envs/values/$peer.json"
     if [ "$mode" = --write ]; then
-        cp "$envs/values/$peer.json" "$here/values/$peer.json"
+        cp "$envs/values/$peer.json" "$kept"
         echo "$peer.json written"
     else
-        "$envs/$name/bin/python" "$here/compare.py" "$here/values/$peer.json" "$envs/values/$peer.json" || failed=1
+        "$envs/$name/bin/python" "$here/compare.py" "$kept" "$envs/values/$peer.json" || failed=1
     fi
 done
 

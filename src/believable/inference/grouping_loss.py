@@ -20,7 +20,9 @@ from believable.stats.segments import mixed
 
 MOST_LEVELS = 10_000
 REGIONS_PER_BIN = 20  # a bin has at least the rows of so many regions
-FEWEST_ROWS_OF_A_LINE = 10
+FEWEST_BINS = 3  # in one or two bins, C may be far from a line, and regions would seem to differ
+REGIONS_PER_BIN_OF_FEW = 4  # fewer than three bins are used only if these would have less
+FEWEST_ROWS_OF_A_LINE = 4
 LEAST_VARIANCE = 1e-6
 TAIL_OF_FLOOR = 0.1  # values below this quantile of the draws are raised to it for the upper end
 ROUNDING = 1e-9  # 1 / 0.1 + ... + 1 / 0.1 may be less than 100
@@ -128,7 +130,8 @@ def grouping_loss(
     Parameters
     ----------
     predictions, actuals
-        Arrays or a `Predictions`; or a `SegmentStats`. Of a matrix, the probability of the predicted class counts.
+        Arrays or a `Predictions`; or a `SegmentStats`. Of a matrix, the probability of the predicted class counts. From
+        a `SegmentStats`, noise is estimated as if the rows of a cell with the same levels had equal weights.
     by : data frame, mapping of names to columns, or one column
         The columns of regions, most important ones first: in a bin, a combination of levels with less than `min_rows`
         rows is joined with other such ones that differ in the last column, then in the last two, and so on. Numbers
@@ -136,7 +139,8 @@ def grouping_loss(
         column without segments is left out, with a sentence in `notes`. For a statistic, the names of some of its
         columns; all of them by default.
     n_bins : int
-        The most bins of the score. They have equally many rows, and at least 5 `min_rows`, as far as ties allow.
+        The most bins of the score. They have equally many rows, as far as ties allow: at least 20 `min_rows`, or 4
+        `min_rows` if there are no more than three bins.
     min_rows : int
         The fewest rows of a region; with weights, of the effective number W^2 / sum w^2.
     max_levels, n_ranges : int
@@ -158,11 +162,12 @@ def grouping_loss(
 
     Notes
     -----
-    **C** is the line of least squares through the outcomes of a bin. The paper takes it as level, and the variance of
-    the rates of regions is then too large by a part of the variance of C in the bin: the paper subtracts all of it. So
-    its lower bound, `explained - induced`, is lower, unless all scores in a bin are equal; then the two are the same.
-    The paper's regions are the leaves of a decision tree, grown on other rows; these are combinations of levels, chosen
-    without regard to outcomes, so that no rows need to be kept aside.
+    **C** is the line of least squares through the outcomes of a bin; from a `SegmentStats`, through those of its cells.
+    In a bin of one cell, or of very few rows, it is parallel to the diagonal. The paper takes C as level, and the
+    variance of the rates of regions is then too large by a part of the variance of C in the bin: the paper subtracts
+    all of it. So its lower bound, `explained - induced`, is lower, unless all scores in a bin are equal; then the two
+    are the same. The paper's regions are the leaves of a decision tree, grown on other rows; these are combinations of
+    levels, chosen without regard to outcomes, so that no rows need to be kept aside.
 
     **Noise**: rate_r (1 - rate_r) / (n_r - 1) for each region, less rate_b (1 - rate_b) / (n_b - 1) for each bin; with
     the variance of residuals around the line, and around the means of regions, in place of rate (1 - rate). So the
@@ -205,7 +210,9 @@ def grouping_loss(
     refuse_no_columns(table)
     min_rows = check_min_rows(min_rows, table.rows, 2)
     rows = float(table.w.sum() ** 2 / table.w2.sum())
-    bins = table.ranges(min(n_bins, max(int(rows) // (REGIONS_PER_BIN * min_rows), 1)))
+    rows *= 1 + ROUNDING
+    many, few = (int(rows / (regions * min_rows)) for regions in (REGIONS_PER_BIN, REGIONS_PER_BIN_OF_FEW))
+    bins = table.ranges(min(n_bins, max(many, min(few, FEWEST_BINS), 1)))
     regions = _Regions.of(table, bins, min_rows)
     drawn = regions.draw(n_resamples, rng)
     value, tail = regions.value, (1 - level) / 2
@@ -253,6 +260,16 @@ def _regions(table: SegmentRows, bins: Ints, min_rows: int) -> Ints:
     return region
 
 
+def _of_cells(place: Ints, w: Float64s, score: Float64s) -> Float64s:
+    """Return the mean score of the cell of each entry.
+
+    Lines are fitted through these. Within a cell, the few mean scores of regions say nothing about the slope of C: a
+    line through them would take all that regions differ by.
+    """
+    _, cell = np.unique(place, return_inverse=True)
+    return np.asarray((np.bincount(cell, w * score) / np.bincount(cell, w))[cell])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Regions:
     """Sums by region, and what is known of bins.
@@ -272,7 +289,8 @@ class _Regions:
     weight : ndarray
         Weight of the rows of each bin.
     bin_noise : ndarray
-        What the line of each bin takes from the noise of its regions: its own variance.
+        What the line of each bin takes from the noise of its regions: the variance of its rate, and of its slope as far
+        as scores differ between regions.
     explained, induced, calibration_loss : float
         See `GroupingLoss`.
     """
@@ -318,12 +336,20 @@ class _Regions:
         weight, w_region = by_bin(w), by_region(w)
         rows, rows_region = weight**2 / by_bin(w2), w_region**2 / by_region(w2)
         rate, mean = by_bin(wy) / weight, by_bin(w * score) / weight
-        # The score in standard deviations of its bin, so that no square of a small number is lost.
-        deviation = np.sqrt(by_bin(w * (score - mean[bins]) ** 2) / weight)
-        line = (deviation > ROUNDING * mean) & (rows >= FEWEST_ROWS_OF_A_LINE)
-        place = np.where(line[bins], (score - mean[bins]) / np.where(line, deviation, 1)[bins], 0)
+        cell_score = _of_cells(table.place[there], w, score) if table.from_cells else score
+        # In standard deviations of the bin, so that no square of a small number is lost.
+        deviation, apart = (
+            np.sqrt(by_bin(w * (one - other) ** 2) / weight)
+            for one, other in ((cell_score, mean[bins]), (score, cell_score))
+        )
+        line = (deviation > ROUNDING * mean + apart) & (rows >= FEWEST_ROWS_OF_A_LINE)
+        unit = np.where(line, deviation, 1)
+        place = np.where(line[bins], (cell_score - mean[bins]) / unit[bins], 0)
         slope = by_bin(wy * place) / weight
-        fitted = rate[bins] + slope[bins] * place
+        rise = np.where(line, slope / unit, 1)[bins] * (score - mean[bins])
+        fitted = rate[bins] + rise
+        middle = by_region(w * (score - mean[bins])) / w_region * (line / unit)[bin_of]
+        between = np.bincount(bin_of, w_region * middle**2) / weight
 
         def kept_by(of: Ints, total: Float64s, at: Float64s) -> Float64s:
             """Return the share of sum w^2 (y - E y)^2 that residuals around a mean keep, or around a line of `at`."""
@@ -335,24 +361,28 @@ class _Regions:
             kept = 1 - 2 * w2 / w * (1 + at**2) / total[of] + others
             return np.asarray(np.bincount(of, w2 * kept) / np.bincount(of, w2))
 
-        def noise_of(expected: Float64s, at: Float64s, lost: Any) -> tuple[Float64s, Float64s, Float64s]:
-            """Return the mean residual of each region, its variance, and that of the rate of each bin."""
-            gap = by_region(wy - w * expected) / w_region
-            kept = kept_by(region, w_region, np.zeros(len(w))) * (1 - lost)
-            noise = by_region(squares(expected + gap[region])) / w_region**2 / kept
-            return gap, noise, by_bin(squares(expected)) / weight**2 / kept_by(bins, weight, at)
+        level = np.zeros(len(w))
+        in_regions, around_lines = kept_by(region, w_region, level), kept_by(bins, weight, place)
 
-        middle = by_region(w * place) / w_region
-        between = np.bincount(bin_of, w_region * middle**2) / weight
+        def noise_of(expected: Float64s, kept: Float64s) -> tuple[Float64s, Float64s]:
+            """Return the mean residual of each region, and its variance."""
+            gap = by_region(wy - w * expected) / w_region
+            return gap, by_region(squares(expected + gap[region])) / w_region**2 / kept
+
+        def noise_of_bins(times: Any) -> Float64s:
+            """Return the variance of the rate of each bin, with the noise of each row multiplied."""
+            return by_bin(squares(fitted) * times) / weight**2 / around_lines
+
         # A line takes up one degree of freedom, partly of the means of regions and partly of the rows around them.
         lost = line * (1 - between) / np.bincount(bin_of, rows_region - 1)
-        gap, noise, bin_noise = noise_of(fitted, place, lost[bin_of])
-        level = noise_of(rate[bins], np.zeros(len(w)), 0)
-        of_line = by_bin(w2 * place * (2 * middle[region] - between[bins] * place)) / by_bin(w2)
+        gap, noise = noise_of(fitted, in_regions * (1 - lost[bin_of]))
+        level_gap, level_noise = noise_of(rate[bins], in_regions)
+        of_level = by_bin(squares(rate[bins])) / weight**2 / kept_by(bins, weight, level)
+        of_rate, of_slope = noise_of_bins(1), noise_of_bins(place**2)
         share = weight / weight.sum()
         half = by_bin(w2) / weight / 2  # half of an average row: no rate is taken to be 0 or 1
         least = half / (weight + 2 * half)
-        smooth = np.clip((by_bin(wy) + half) / (weight + 2 * half), 0, 1)[bins] + slope[bins] * place
+        smooth = np.clip((by_bin(wy) + half) / (weight + 2 * half), 0, 1)[bins] + rise
         smooth = np.clip(smooth, least[bins], 1 - least[bins])
         return cls(
             bin=bin_of,
@@ -363,11 +393,11 @@ class _Regions:
             chance=by_region(w * smooth) / w_region,
             variance=by_region(w2 * smooth * (1 - smooth)) / w_region**2,
             weight=weight,
-            bin_noise=bin_noise * (1 + of_line),
-            explained=float(w_region / weight.sum() @ (level[0] ** 2 - level[1]) + share @ level[2]),
-            induced=float(share @ (slope**2 - bin_noise * line)),
+            bin_noise=noise_of_bins(1 + place * (2 * middle[region] - between[bins] * place)),
+            explained=float(w_region / weight.sum() @ (level_gap**2 - level_noise) + share @ of_level),
+            induced=float(share @ (slope**2 - of_slope)),
             calibration_loss=float(
-                share @ ((rate - mean) ** 2 - bin_noise + np.where(line, (deviation - slope) ** 2 - bin_noise, 0))
+                share @ ((rate - mean) ** 2 - of_rate + np.where(line, (deviation - slope) ** 2 - of_slope, 0))
             ),
         )
 

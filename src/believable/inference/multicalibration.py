@@ -20,11 +20,13 @@ from believable.inference.segment_rows import (
     drawn_events,
     in_words,
 )
+from believable.stats.segments import mixed
 
 MOST_LEVELS = 1000
 CELLS_OF_DRAWS = 50  # ranges of scores in which outcomes are drawn for the adjusted p-value
 EVERY_LEVEL = 1 << 62  # the rarest are combined later, missing values among them, as MCGrad does
 ROWS_SHOWN = 10
+ROUNDING = 1e-12  # sums of weights that other programs added in another order may differ by as much
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class MulticalibrationSegment:
     @property
     def sigmas(self) -> float:
         """The range in standard deviations; infinite if scores of 0 and 1 alone were wrong."""
-        return _ratio(self.ecce, self.deviation)
+        return _ratio(self.ecce, self.deviation, ROUNDING)
 
     @property
     def p_value(self) -> float:
@@ -235,10 +237,10 @@ def multicalibration_error(
     )
 
 
-def _ratio(error: float, deviation: float) -> float:
-    if deviation > 0:
-        return error / deviation
-    return inf if error > 0 else 0.0
+def _ratio(error: float, scale: float, rounding: float = 0.0) -> float:
+    if scale > 0:
+        return error / scale
+    return inf if error > rounding else 0.0
 
 
 def _tail(sigmas: float) -> float:
@@ -247,8 +249,8 @@ def _tail(sigmas: float) -> float:
 
 def _of_part(table: SegmentRows, part: Part, min_rows: int) -> list[MulticalibrationSegment]:
     """Return the segments of a division that have enough rows."""
-    weight = np.bincount(part.key, table.w)
-    ecce = _ranges(table, part) / weight
+    weight = np.asarray(np.bincount(part.key, table.w), np.float64)
+    ecce = _ranges(table, part, weight)
     deviation = np.sqrt(np.bincount(part.key, table.variance)) / weight
     return [
         MulticalibrationSegment(table.where(part, i), int(part.rows[i]), float(ecce[i]), float(deviation[i]))
@@ -256,16 +258,17 @@ def _of_part(table: SegmentRows, part: Part, min_rows: int) -> list[Multicalibra
     ]
 
 
-def _ranges(table: SegmentRows, part: Part) -> Float64s:
-    """Return the range of the sums of w (y - p) from the lowest score up, in each segment.
+def _ranges(table: SegmentRows, part: Part, weight: Float64s) -> Float64s:
+    """Return the range of the sums of w (y - p) / W from the lowest score up, in each segment of weight W.
 
     Entries are put in order of segment and score, and one running sum over all of them is read at the last entry of
-    each distinct score; what it had reached before a segment is subtracted.
+    each distinct score; what it had reached before a segment is subtracted. No segment's part of it exceeds 1, so that
+    a segment of little weight loses no digits to the others.
     """
     count = np.bincount(part.key)
     stop = np.cumsum(count)
     order = np.argsort(_narrow(part.key, len(count)), kind="stable")
-    reached = np.cumsum((table.wy - table.wp)[order])
+    reached = np.cumsum(((table.wy - table.wp) / weight[part.key])[order])
     before = np.append(0.0, reached[stop[:-1] - 1])
     start = stop - count
     place = table.place[order]
@@ -296,7 +299,8 @@ def _p_value(table: SegmentRows, depth: int, min_rows: int, n_resamples: int, rn
     of_entries: list[Ints] = []
     to_sums: list[Ints] = []
     starts: list[Ints] = []
-    deviation: list[Float64s] = []
+    shares: list[Float64s] = []
+    certain: list[Array] = []
     width = 0
     for part in entries.parts(depth):
         kept = part.rows >= min_rows
@@ -305,13 +309,15 @@ def _p_value(table: SegmentRows, depth: int, min_rows: int, n_resamples: int, rn
         of_entries.append(inside)
         to_sums.append(width + number)
         starts.append(width + np.searchsorted(found // CELLS_OF_DRAWS, np.flatnonzero(kept)))
-        deviation.append(np.sqrt(np.bincount(part.key, entries.variance))[kept])
+        deviation = np.sqrt(np.bincount(part.key, entries.variance))
+        certain.append(deviation[kept] == 0)  # scores of 0 and 1 alone, which are never wrong in a draw
+        unit = np.where(deviation > 0, deviation, np.bincount(part.key, entries.w))
+        shares.append(1 / unit[part.key[inside]])
         width += len(found)
-    of, to, start = (np.concatenate(one) for one in (of_entries, to_sums, starts))
-    scale = np.concatenate(deviation)
+    start, never = np.concatenate(starts), np.concatenate(certain)
     shape = (len(entries.n), width)
-    sums = csr_array((np.ones(len(of)), (of, to)), shape=shape)
-    certain = scale == 0  # scores of 0 and 1 alone, which are never wrong in a draw
+    places = (np.concatenate(of_entries), np.concatenate(to_sums))
+    sums = csr_array((np.concatenate(shares), places), shape=shape)
 
     def most_sigmas(excess: Float64s) -> Float64s:
         reached = np.cumsum(excess @ sums, axis=-1)
@@ -319,29 +325,31 @@ def _p_value(table: SegmentRows, depth: int, min_rows: int, n_resamples: int, rn
         high = np.maximum.reduceat(reached, start, axis=-1) - before
         low = np.minimum.reduceat(reached, start, axis=-1) - before
         span = np.maximum(high, 0) - np.minimum(low, 0)
-        beyond = np.where(span > 0, inf, 0.0)
-        return np.asarray(np.where(certain, beyond, span / np.where(certain, 1, scale)).max(axis=-1))
+        return np.asarray(np.where(never & (span > ROUNDING), inf, span).max(axis=-1))
 
     observed = float(most_sigmas((entries.wy - entries.wp)[None])[0])
+    if observed == inf:
+        return 1 / (1 + n_resamples)
     spread = np.sqrt(entries.w2 / entries.n)
     drawn = [
         most_sigmas((drawn_events(entries.n, chance, size, rng) - entries.n * chance) * spread)
         for size in batches(n_resamples, max(shape))
     ]
-    if observed == inf:
-        return 1 / (1 + n_resamples)
-    return resampling_p_value(observed, np.concatenate(drawn))
+    return resampling_p_value(observed, np.concatenate(drawn), ROUNDING)
 
 
 def _on_few_cells(table: SegmentRows) -> SegmentRows:
-    """Return the table on ranges of scores with equally many rows; equal scores stay together."""
+    """Return the table on ranges of scores with equally many rows; equal scores stay together.
+
+    Rows of a range with very different weights or scores remain entries of their own, because labels are drawn as if
+    those of an entry had the same weight and the same score.
+    """
     cell = table.ranges(CELLS_OF_DRAWS)
-    whole = table.part(tuple(range(len(table.columns)))).key if len(table.columns) else np.zeros(len(cell), np.int64)
-    key = whole * CELLS_OF_DRAWS + cell
-    found, first, at = np.unique(key, return_index=True, return_inverse=True)
+    codes = np.stack([table.part(tuple(range(len(table.columns)))).key, cell, table.alike])
+    _, first, at = np.unique(mixed(codes, (codes.max(axis=1) + 1).tolist()), return_index=True, return_inverse=True)
 
     def added(name: str) -> Array:
-        return np.bincount(at, getattr(table, name), len(found))
+        return np.bincount(at, getattr(table, name), len(first))
 
     n, w, wp, wy, w2 = (added(name) for name in ("n", "w", "wp", "wy", "w2"))
     return replace(

@@ -26,6 +26,7 @@ from believable.inference.segment_rows import (
     refuse_no_columns,
 )
 from believable.stats.levels import MAX_LEVELS, N_RANGES
+from believable.stats.segments import mixed
 
 SegmentMetric = Literal["expected_calibration_error", "average_difference"]
 
@@ -33,7 +34,9 @@ FEWEST_ROWS = 30
 MOST_LEVELS = 10_000
 ROWS_SHOWN = 10
 LARGEST_SHIFT = 40.0  # in standard errors; beyond a few, noise adds nothing to the mean of an absolute value
+FEW_ROWS = 5  # effective rows of a segment, below which an error is no sum of many and is bounded by Wilson's limits
 FAR_LESS = 0.25  # of the variance of outcomes; scores with less are near 0 or 1
+ROUNDING = 1e-12  # the mean of scores that are all 0.3 may be 0.30000000000000004, in the next bin
 TAIL_OF_FLOOR = 0.1  # errors below this quantile of the noise floor are raised to it
 
 
@@ -251,8 +254,9 @@ def segment_errors(
     **Upper end**: a segment's error exceeds the true one on average, and by least if the true gaps are proportional to
     their standard errors. The upper end is the true error whose mean in this case is the observed one plus z standard
     errors (those of Wilson's interval; an observed error below the 10 % quantile of the noise floor is raised to it).
-    That of the worst error is the largest upper end of any segment, since the segment that is truly worst is one of
-    them. A small segment may be bad without showing it: with many of them, the interval is wide, and says so.
+    With fewer than 5 effective rows, W^2 / sum w^2, it is no less than Wilson's limits allow. That of the worst error
+    is the largest upper end of any segment, since the segment that is truly worst is one of them. A small segment may
+    be bad without showing it: with many of them, the interval is wide, and says so.
 
     Rows are treated as independent.
 
@@ -285,7 +289,8 @@ def segment_errors(
     min_rows = check_min_rows(min_rows, table.rows)
     bins = np.zeros(len(table.n), np.int64)
     if metric == "expected_calibration_error":
-        bins = np.asarray(Edges.uniform(n_bins, table.score.dtype).index(table.score))
+        score = table.score * (1 - ROUNDING) if table.from_cells else table.score
+        bins = np.asarray(Edges.uniform(n_bins, score.dtype).index(score))
     gaps = _Gaps.of(table, bins, depth, min_rows)
     chance = _draw(gaps, n_resamples, level, rng)
     error = gaps.of_segments(np.abs(gaps.gap))
@@ -349,10 +354,11 @@ class _Gaps:
         Sums by segment and bin; the last three are those of w^2 p (1 - p), of w^2 (y - p)^2, and of the variances of
         the noise that is drawn.
     n, chance, spread : ndarray
-        Of each entry: rows, mean score, and the factor that gives n chance (1 - chance) the variance of w y.
-    noisy, noisy_chance, noisy_spread : ndarray
-        Entries with far less variance than the outcomes in their bin: scores near 0 and 1 that may be wrong. Their
-        noise is drawn from the observed rate of the bin instead, with this factor.
+        Of each entry, rows of one combination of levels and one bin with about equal weights and scores: rows, mean
+        score, and the root of the mean squared weight.
+    noisy, noisy_chance : ndarray
+        Entries of a combination and a bin with far less variance than the outcomes in the bin: scores near 0 and 1 that
+        may be wrong. Their noise is drawn from the observed rate of the bin instead.
     adds : sparse array of shape (entries, sums)
         Which entries belong to a sum.
     left_out : int
@@ -376,7 +382,6 @@ class _Gaps:
     spread: Float64s
     noisy: Ints
     noisy_chance: Float64s
-    noisy_spread: Float64s
     adds: Any
     left_out: int
 
@@ -385,19 +390,21 @@ class _Gaps:
         from scipy.sparse import csr_array
 
         parts = list(table.parts(depth, 1))
-        entry = table.part(tuple(range(len(table.columns)))).key * (int(bins.max()) + 1) + bins
+        n_bins = int(bins.max()) + 1
+        cell, alike = table.part(tuple(range(len(table.columns)))).key * n_bins + bins, table.alike
+        entry = mixed(np.stack([cell, alike]), [int(cell.max()) + 1, int(alike.max()) + 1])
         _, first, at = np.unique(entry, return_index=True, return_inverse=True)
-        count = len(first)
+        count, cell = len(first), cell[first]
         names = ("n", "w", "wp", "wy", "w2", "variance", "squares")
-        entries = {name: np.bincount(at, getattr(table, name), count) for name in names}
-        n, w, w2, variance = (entries[name] for name in ("n", "w", "w2", "variance"))
-        chance = np.clip(entries["wp"] / w, 0, 1)
-        binomial = n * chance * (1 - chance)
-        spread = np.sqrt(np.divide(variance, binomial, out=np.zeros(count), where=binomial > 0))
+        entries: dict[str, Any] = {name: np.bincount(at, getattr(table, name), count) for name in names}
+        n, w2 = entries["n"], entries["w2"]
+        chance = np.clip(entries["wp"] / entries["w"], 0, 1)
         rate = _rates(table, bins)[bins[first]]
-        noisy = np.flatnonzero(variance < FAR_LESS * w2 * rate * (1 - rate))
-        entries["drawn"] = variance.copy()
-        entries["drawn"][noisy] = (w2 * rate * (1 - rate))[noisy]
+        observed = w2 * rate * (1 - rate)
+        by_scores, by_rates = (np.bincount(cell, one)[cell] for one in (entries["variance"], observed))
+        noisy = np.flatnonzero(by_scores < FAR_LESS * by_rates)
+        entries["drawn"] = w2 * chance * (1 - chance)
+        entries["drawn"][noisy] = observed[noisy]
         named: list[tuple[Part, int]] = []
         begin: list[Ints] = []
         rows: list[Ints] = []
@@ -408,11 +415,11 @@ class _Gaps:
             kept = np.flatnonzero(part.rows >= min_rows)
             left_out += len(part.rows) - len(kept)
             inside = np.flatnonzero((part.rows >= min_rows)[part.key[first]])
-            segment_and_bin = part.key[first][inside] * (int(bins.max()) + 1) + bins[first][inside]
+            segment_and_bin = part.key[first][inside] * n_bins + bins[first][inside]
             found, number = np.unique(segment_and_bin, return_inverse=True)
             of_entry.append(inside)
             to_sum.append(number + total)
-            segment = found // (int(bins.max()) + 1)
+            segment = found // n_bins
             begin.append(total + np.searchsorted(segment, kept))
             rows.append(part.rows[kept])
             named += [(part, int(i)) for i in kept]
@@ -432,10 +439,9 @@ class _Gaps:
             **sums,
             n=n.astype(np.int64),
             chance=chance,
-            spread=spread,
+            spread=np.sqrt(w2 / n),
             noisy=noisy,
             noisy_chance=rate[noisy],
-            noisy_spread=np.sqrt(w2[noisy] / n[noisy]),
             adds=adds,
             left_out=left_out,
         )
@@ -478,7 +484,7 @@ def _draw(gaps: _Gaps, n_resamples: int, level: float, rng: np.random.Generator)
         calibrated = noise = np.abs(excess @ gaps.adds)
         if len(gaps.noisy):
             n, chance = gaps.n[gaps.noisy], gaps.noisy_chance
-            excess[:, gaps.noisy] = (drawn_events(n, chance, size, rng) - n * chance) * gaps.noisy_spread
+            excess[:, gaps.noisy] = (drawn_events(n, chance, size, rng) - n * chance) * gaps.spread[gaps.noisy]
             noise = np.abs(excess @ gaps.adds)
         parts.append((gaps.of_segments(calibrated), gaps.of_segments(noise * scale)))
     return _Chance(*(np.concatenate(one) for one in zip(*parts, strict=True)))
@@ -542,11 +548,12 @@ def _largest_true(shown: Float64s, chance: Float64s) -> Float64s:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Upper:
-    """What upper ends are made of: observed errors, their standard errors, and what chance would show."""
+    """What upper ends are made of: observed errors, their standard errors, least ends, and what chance would show."""
 
     gaps: _Gaps
     error: Float64s
     deviation: Float64s
+    least: Float64s
     calibrated: Float64s
     z: float
 
@@ -557,13 +564,17 @@ class _Upper:
         rate, conf, low, high = _limits(gaps, z)
         furthest = np.maximum(np.abs(high - conf), np.abs(conf - low))
         deviation = np.maximum(furthest - np.abs(rate - conf), 0) / z
-        return cls(gaps, error, np.sqrt(np.add.reduceat((gaps.share * deviation) ** 2, gaps.begin)), calibrated, z)
+        few = gaps.weight**2 / np.add.reduceat(gaps.w2, gaps.begin) < FEW_ROWS
+        least = np.where(few, np.add.reduceat(gaps.share * furthest, gaps.begin), 0)
+        of_segments = np.sqrt(np.add.reduceat((gaps.share * deviation) ** 2, gaps.begin))
+        return cls(gaps, error, of_segments, least, calibrated, z)
 
     def ends(self) -> Float64s:
         """Return the upper end of each segment."""
-        least = np.quantile(self.calibrated, TAIL_OF_FLOOR, axis=0)
-        shown = np.maximum(self.error, least) + self.z * self.deviation
-        return np.minimum(_largest_true(shown, self.calibrated.mean(axis=0)), 1)
+        by_chance = np.quantile(self.calibrated, TAIL_OF_FLOOR, axis=0)
+        shown = np.maximum(self.error, by_chance) + self.z * self.deviation
+        largest = _largest_true(shown, self.calibrated.mean(axis=0))
+        return np.minimum(np.maximum(largest, self.least), 1)
 
     def end_of_mean(self, share: Float64s, value: float, calibrated: Float64s) -> float:
         """Return the upper end of a mean over segments; those of different columns may be wrong together."""

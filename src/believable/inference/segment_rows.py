@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from believable.stats.readable import refuse_extras
 from believable.stats.segments import mixed
 
 MOST_COLUMNS_COMBINED = 10
+LEAST_SCORE_APART = 1 / 64  # events of scores below 1 / 32 are as good as Poisson, whatever the scores are
 SPARSE_KEYS = 4  # with more possible combinations per entry, those that occur are found by sorting
 
 
@@ -95,7 +97,7 @@ class SegmentRows:
     def _of_cells(cls, stats: SegmentStats) -> SegmentRows:
         order = np.argsort(stats.cell, kind="stable")
         n, w, wp, wy, w2 = (getattr(stats, name)[order] for name in ("n", "w", "wp", "wy", "w2"))
-        score = np.clip(wp / w, 0, 1)  # rounding may push the mean score of a cell outside
+        score = np.clip(wp / w, 0, 1).astype(stats.grid.dtype)  # rounding may push the mean score of a cell outside
         codes = stats.codes[:, order].astype(np.int64)
         return cls(stats.columns, codes, score, stats.cell[order], n, w, wp, wy, w2, stats.notes, from_cells=True)
 
@@ -130,6 +132,21 @@ class SegmentRows:
         codes = np.stack([one.codes for one in made]) if made else self.codes
         return replace(self, columns=tuple(one.levels for one in made), codes=codes, notes=(*self.notes, *notes))
 
+    @property
+    def alike(self) -> Ints:
+        """Number of each entry's powers of two of the weight and of the score: classes of rows that are drawn together.
+
+        For the sum of their outcomes, it hardly matters that rows within a factor of two of each other do not have the
+        same weight and the same probability. Weights are taken relative to the largest, so that their scale does not
+        matter.
+        """
+        p, weight = self.score.astype(np.float64), self.w2 / self.w
+        of_score = np.frexp(np.maximum(np.minimum(p, 1 - p), LEAST_SCORE_APART))[1]
+        of_weight = np.rint(np.log2(weight / weight.max()))
+        powers = np.stack([of_weight, np.where(p < 0.5, of_score, -of_score)]).astype(np.int64)
+        powers -= powers.min(axis=1, keepdims=True)
+        return mixed(powers, (powers.max(axis=1) + 1).tolist())
+
     def ranges(self, count: int) -> Ints:
         """Return the range of each entry's score: at most `count`, of equally many rows; equal scores stay together."""
         last = np.append(self.place[1:] != self.place[:-1], True)
@@ -145,7 +162,7 @@ class SegmentRows:
     def part(self, chosen: tuple[int, ...]) -> Part:
         codes = self.codes[list(chosen)]
         sizes = [len(self.columns[i].names) for i in chosen]
-        key, span = mixed(codes, sizes), int(np.prod([float(size) for size in sizes]))
+        key, span = mixed(codes, sizes), prod(sizes)
         if span <= SPARSE_KEYS * len(key) + 1:
             there = np.bincount(key, minlength=span) > 0
             key = (np.cumsum(there) - 1)[key]
