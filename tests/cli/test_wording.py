@@ -22,6 +22,7 @@ ONLY_IN_PYTHON = {
         "X",
         "y",
         "bandwidth",
+        "base",
         "between",
         "bin_by",
         "block_size",
@@ -37,6 +38,7 @@ ONLY_IN_PYTHON = {
         "weights",
     ),
     *("cv_results", "y_true"),
+    *("like", "min_rows"),  # of statistics and searches
     *("eps", "errors", "estimator", "ignore_label", "interval", "layout", "limit", "metric", "metrics", "multilabel"),
     *(
         "folds",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import datetime
 
 import numpy as np
 import polars
@@ -205,14 +206,40 @@ def test_the_separator_is_noted(tmp_path):
 
 
 def test_names_of_clusters_and_subgroups(tmp_path):
-    """Numbers stay numbers where none is missing; dates and categories are text."""
+    """Numbers stay numbers, even if one is missing; dates and categories are text."""
     text = "y,p,n,d,h\n1,0.5,3,2024-05-01,1\n0,0.25,4,2024-05-02,\n"
     by = load(put(tmp_path, text), by=["n", "d", "h"]).by
     assert {name: values.tolist() for name, values in by.items()} == {
         "n": [3, 4],
         "d": ["2024-05-01", "2024-05-02"],
-        "h": ["1", None],
+        "h": [1, None],
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("y;p;n\n1;0,5;1,5\n0;0,25;20\n", [1.5, 20]),
+        ("y,p,n\n1,0.5, 1\n0,0.25, 2\n", [1, 2]),
+        ("y,p,n\n1,0.5, 1.5\n0,0.25,\n", [1.5, None]),
+        ("y;p;n\n1;0,5;1,50\n0;0,25;1,5\n", ["1.50", "1.5"]),
+        ("y;p;n\n1;0,5;1,234\n0;0,25;987\n", ["1,234", "987"]),
+        ("y,p,n\n1,0.5, 01\n0,0.25, 2\n", ["01", "2"]),
+        ("y,p,n\n1,0.5, 1\n0,0.25, a\n", ["1", "a"]),
+        ("y;p;n\n1;0,5;1e3\n0;0,25;2\n", [1000, 2]),
+    ],
+)
+def test_numbers_in_columns_of_subgroups(tmp_path, text, values):
+    """With decimal commas or spaces around them they are numbers, unless names would become the same."""
+    assert load(put(tmp_path, text), by="n").by["n"].tolist() == values
+
+
+def test_times_in_columns_of_subgroups(tmp_path):
+    """They are named as Python writes them, so that a map by segment has the same levels in a file and in Python."""
+    times = [datetime(2024, 5, 1), datetime(2024, 5, 1, 12, 30, 0, 250), None]
+    path = tmp_path / "t.parquet"
+    polars.DataFrame({"y": [0, 1, 1], "p": [0.2, 0.7, 0.4], "t": times}).write_parquet(path)
+    assert load(path, by="t").by["t"].tolist() == [None if time is None else str(time) for time in times]
 
 
 def test_only_what_is_needed_is_read(tmp_path):

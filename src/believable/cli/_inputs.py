@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from believable.cli._common import STANDARD_STREAM
 from believable.cli._options import scale_of
-from believable.cli._segments import as_far_as_possible, columns_to_search
+from believable.cli._segments import columns_to_search, only_with_segments
 from believable.cli._wording import asks_for, in_options
 from believable.errors import InputError
 
@@ -31,21 +31,23 @@ OPTIONS_OF_TABLES = ("prob_prefix", "pos_label", "neg_label", "weight", "format"
 def read(file: Path | None, asked: Mapping[str, Any], *, unasked: Collection[str] = (), search: bool = False) -> Loaded:
     """Read what the options name, with few enough subgroups and with notes in the words of the command line.
 
-    Notes that suggest an argument in `unasked` are left out. With `search`, every column that is not read as anything
-    else is one of subgroups, as long as it can be.
+    Notes that suggest an argument in `unasked` are left out. With `search`, columns that have no segments are left out,
+    and a note says why; if no columns are named, those of subgroups are all that are not read as anything else.
     """
     from believable.readers.levels import as_subgroups
 
-    if search:
+    left_out: dict[str, str] = {}
+    if search and not names_in(asked.get("by", ())):
         if file is None or names_a_run(asked) or _is_samples(file, asked):
             raise InputError(
                 "--find-segments searches the columns of a table by itself: name others with --by, if there are any"
             )
-        loaded = _read(file, {**asked, "by": [_quoted(name) for name in columns_to_search(file, asked)]})
-        by, said = as_far_as_possible(loaded.by)
-    else:
-        loaded = _read(file, asked)
-        by, said = as_subgroups(loaded.by)
+        names, left_out = columns_to_search(file, asked)
+        asked = {**asked, "by": [_quoted(name) for name in names]}
+    loaded = _read(file, asked)
+    if search:
+        loaded = only_with_segments(loaded, left_out, "not searched for segments")
+    by, said = as_subgroups(loaded.by)
     notes = [note for note in (*loaded.notes, *said) if not asks_for(note, unasked)]
     return replace(loaded, by=by, notes=tuple(map(in_options, notes)))
 

@@ -18,6 +18,7 @@ OPTIONS = {
     "drop_missing": "--drop-missing",
     "every": "--checkpoint-every",
     "filter": "--filter",
+    "find_segments": "--find-segments",
     "floor": "--floor",
     "format": "--format",
     "from_logits": "--logits",

@@ -51,7 +51,7 @@ SECTIONS = {
 }
 OUTPUTS = ("html", "json", "markdown", "plot")
 OPTIONS_OF_FIT = (
-    *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "cluster"),
+    *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "neg_label", "weight", "cluster"),
     *("drop_missing", "format", "run", "qrels", "rel", "unjudged"),
 )
 OWN_SETTINGS = (
@@ -187,7 +187,8 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
 
     With --find-segments, single columns and intersections of two and three are searched for segments in which the same
     scores mean something else than in other rows. The false discovery rate is 5 %. Columns that identify rows, are
-    constant or tell the outcome are left out, with a note.
+    constant or tell the outcome are left out and, unless --by names them, those with names of scores, labels or
+    clusters; a note lists them.
 
     A Parquet file of more than 5 million rows, several Parquet files, a folder of them, or a pattern in quotes
     ('2026-*.parquet') is counted in one pass, in little memory. FILE may also be a saved summary. Options that need
@@ -361,8 +362,7 @@ def _read(files: Sequence[Path], settings: Settings) -> Loaded | Large:
     rows |= {"bins": settings.how.bins, "strategy": settings.how.strategy, "find_segments": settings.find_segments}
     if is_large(files, rows):
         return read_large(files, rows)
-    search = settings.find_segments and not names_in(asked["by"])
-    return read(files[0] if files else None, asked | {"seed": settings.how.seed}, search=search)
+    return read(files[0] if files else None, asked | {"seed": settings.how.seed}, search=settings.find_segments)
 
 
 def _audit_models(files: Sequence[Path], names: Sequence[str], settings: Settings) -> None:

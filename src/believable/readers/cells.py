@@ -100,6 +100,9 @@ def names(column: polars.Series) -> polars.Series:
         column = column.fill_nan(None)
     if column.dtype == polars.Duration:
         column = column.cast(polars.Int64)
+    if isinstance(column.dtype, polars.Datetime):  # as Python writes it
+        text = column.dt.cast_time_unit("us").cast(polars.String)
+        return text.str.replace(".000000", "", literal=True)
     wide = "128" in str(column.dtype)  # NumPy has no such type
     if (column.dtype.is_numeric() and not wide) or column.dtype == polars.Boolean:
         return column
@@ -131,10 +134,12 @@ def refuse_rounded(column: polars.Series) -> None:
 
 
 def array_of_names(column: polars.Series) -> Array:
-    """Return names as a NumPy array; if one is missing, numbers become text, so that 1 does not turn into 1.0."""
-    import polars
-
-    return array(column.cast(polars.String) if column.null_count() else column)
+    """Return names as a NumPy array; if one is missing, of Python's values, so that 1 does not turn into 1.0."""
+    if not column.null_count():
+        return array(column)
+    values = np.empty(len(column), object)
+    values[:] = column.to_list()
+    return values
 
 
 def array(column: polars.Series) -> Array:

@@ -19,11 +19,20 @@ from believable.readers.columns import (
     known_scores,
     listed,
 )
-from believable.readers.formats.addition import ROWS_PER_BATCH, Addition, Contents, Missing, Plan, Progress
+from believable.readers.formats.addition import (
+    ROWS_PER_BATCH,
+    Addition,
+    Contents,
+    Missing,
+    Plan,
+    Progress,
+    Segments,
+)
 from believable.readers.formats.base import called
 from believable.recalibrate import Recalibrator
 from believable.stats.levels import plain_name
 from believable.writers.add_columns import add_columns
+from believable.writers.segment_columns import SegmentColumns, columns_besides, in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +47,23 @@ class Applied:
     make : tuple of str
         The columns that were written.
     notes : tuple of str
-        What to check about the scores.
+        What to check about the scores and the segments.
+    by : tuple of str
+        The columns of segments that the calibration map needs.
     """
 
     n_rows: int
     take: tuple[str, ...]
     make: tuple[str, ...]
     notes: tuple[str, ...]
+    by: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
         if not self.take:  # there is no row to find the columns from
             return rows
-        return f"{rows}; used scores {_few(self.take)}, added {_few(self.make)}"
+        by = f", segments by {in_words(self.by)}" if self.by else ""
+        return f"{rows}; used scores {_few(self.take)}{by}, added {_few(self.make)}"
 
 
 def _few(names: Sequence[str]) -> str:
@@ -74,7 +87,8 @@ def apply_to_file(
 ) -> Applied:
     """Copy a file and add the recalibrated probabilities of its scores.
 
-    All other columns, and the order of the rows, stay as they are; see `add_columns`. No labels are needed.
+    All other columns, and the order of the rows, stay as they are; see `add_columns`. No labels are needed. A map by
+    segment (`GroupedRecalibrator`) needs the columns that it was fitted to, which are found by their names.
 
     Parameters
     ----------
@@ -124,14 +138,18 @@ def apply_to_file(
     1e-3,02,0.001
     """
     scores = _ScoreColumns(recalibrator, prob, prob_prefix, to, percent)
+    segments = SegmentColumns.of(recalibrator)
     seen: list[Plan] = []
+    names_in_file: dict[str, str] = {}
     extremes: list[tuple[float, float]] = []
 
     def choose(contents: Contents) -> Plan:
-        seen.append(scores.plan(contents))
+        names_in_file.update(segments.found_among((*contents.names, *contents.later)))
+        plan = scores.plan(contents if prob is not None else columns_besides(contents, names_in_file))
+        seen.append(segments.added_to(plan, names_in_file))
         return seen[0]
 
-    def compute(numbers: Floats) -> Float64s:
+    def compute(numbers: Floats, given: Segments | None = None) -> Float64s:
         extremes.append(_kernels.extrema(numbers))
         if recalibrator.input == "probabilities":
             for k, name in enumerate(seen[0].take):
@@ -139,7 +157,10 @@ def apply_to_file(
                 _check.probabilities(column, f"column {name!r}", None, Hint.LOGITS_TO_APPLY)
             if numbers.ndim == 2:
                 _check.row_sums(numbers, numbers, None, "scores", "use a calibration map that was fitted to logits")
-        return recalibrator.transform(numbers)
+        if given is None:
+            return recalibrator.transform(numbers)
+        by: dict[str, Any] = {"by": segments.values(given, names_in_file)}
+        return recalibrator.transform(numbers, **by)
 
     addition = Addition(called(source), choose, compute, overwrite, missing, batch_rows, progress)
     n_rows = add_columns(source, target, addition, format=format)
@@ -148,7 +169,7 @@ def apply_to_file(
     if recalibrator.input == "logits" and inside:
         notes.append("The calibration map takes logits, but all scores lie in [0, 1]: are they probabilities?")
     plan = seen[0] if seen else Plan((), ())
-    return Applied(n_rows, plan.take, plan.make, tuple(notes))
+    return Applied(n_rows, plan.take, plan.make, (*notes, *segments.notes()), segments.columns)
 
 
 # --- which columns ----------------------------------------------------------------------------------------------------
@@ -164,6 +185,13 @@ class _ScoreColumns:
     to: str
     percent: bool
 
+    @property
+    def _takes_one(self) -> bool:
+        """Whether the map takes one score per row; its columns of segments may be among those it was fitted on."""
+        if not self.recalibrator.reads_columns:
+            return self.recalibrator.n_features_in_ == 1
+        return len(self.recalibrator.get_feature_names_out()) == 1
+
     def plan(self, contents: Contents) -> Plan:
         """Choose among the arrays of a file that holds arrays, else among its columns."""
         return self._of_arrays(contents) if contents.arrays else self._of_columns(contents.names, self.prob)
@@ -171,7 +199,7 @@ class _ScoreColumns:
     def _of_columns(self, names: Sequence[str], prob: str | None) -> Plan:
         percent, input = self._percent(), self.recalibrator.input
         classes = self.recalibrator.classes_.tolist()
-        if self.recalibrator.n_features_in_ == 1:
+        if self._takes_one:
             if self.prob_prefix is not None:
                 raise InputError(
                     Sentence(
@@ -202,7 +230,7 @@ class _ScoreColumns:
     def _of_arrays(self, contents: Contents) -> Plan:
         """Choose among arrays; the one to add has all classes."""
         classes, arrays, prob = self.recalibrator.classes_.tolist(), contents.arrays, self.prob
-        one = self.recalibrator.n_features_in_ == 1
+        one = self._takes_one
         known = known_scores(tuple(arrays), self.recalibrator.input != "probabilities")
         if prob is not None:
             prob = as_spelt(prob, contents.names if prob in contents.names else tuple(arrays))

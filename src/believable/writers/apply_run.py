@@ -16,6 +16,7 @@ from believable.errors import InputError
 from believable.readers.formats.base import GZIP, PIPE
 from believable.readers.logs.trec import read_run
 from believable.recalibrate import Recalibrator
+from believable.writers.segment_columns import SegmentColumns, in_words
 
 SCORE_OF_LINE = re.compile(rb"^((?:\xef\xbb\xbf)?\s*(?:\S+\s+){4})(\S+)")
 
@@ -57,6 +58,12 @@ def apply_to_run(
     q1  Q0 d7 1 0.9 mine
     q1  Q0 d2 2 0.4 mine
     """
+    by = SegmentColumns.of(recalibrator).columns
+    if by:
+        raise InputError(
+            f"the calibration map corrects segments by {in_words(by)}, and a run has no such columns: fit a map of the "
+            "scores alone, with `believable fit` without --by, or apply this one to a table"
+        )
     if recalibrator.n_features_in_ != 1:
         raise InputError(
             f"the calibration map has {recalibrator.n_features_in_} classes, and a run has one score per document: fit "

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Literal
 import numpy as np
 
 from believable import _check
-from believable._types import Float64s, Floats
+from believable._types import Array, Float64s, Floats
 from believable.errors import Hint, InputError, Row, Sentence
 from believable.readers import cells
 from believable.readers.formats.base import Format
@@ -36,10 +37,13 @@ class Contents:
         The names of the columns.
     arrays : dict of str to tuple of str
         The columns of each array, in a file of arrays; otherwise empty.
+    later : sequence of str
+        Further columns, whose cells are missing in the first row; segments may be among them.
     """
 
     names: Sequence[str]
     arrays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    later: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +58,29 @@ class Plan:
         Columns to add. In a file of arrays, one array is added, with as many columns as are read.
     percent : bool or None
         True: all numbers are percentages. False: those with a percent sign are. None: percent signs are an error.
+    names, quantities : tuple of str
+        Columns of segments to read besides: those whose values are names, and those that hold numbers. A cell of them
+        may be missing.
     """
 
     take: tuple[str, ...]
     make: tuple[str, ...]
     percent: bool | None = False
+    names: tuple[str, ...] = ()
+    quantities: tuple[str, ...] = ()
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """The columns of segments."""
+        return (*self.quantities, *self.names)
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """All columns that are read, without duplicates."""
+        return tuple(dict.fromkeys((*self.take, *self.segments)))
+
+
+Segments = Mapping[str, Array]  # columns by name: numbers, or names, which are text in a file without types
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +129,8 @@ class Addition:
     choose : callable
         Takes the `Contents` of the file and returns the `Plan`.
     compute : callable
-        Takes numbers of shape (n,) or (n, k) and returns the new ones.
+        Takes numbers of shape (n,) or (n, k) and returns the new ones. If the plan names columns of segments, it takes
+        them too, by name.
     overwrite : bool
         Whether existing columns may be replaced.
     missing : {"error", "keep"}
@@ -120,7 +143,7 @@ class Addition:
 
     source: str
     choose: Callable[[Contents], Plan]
-    compute: Callable[[Floats], Float64s]
+    compute: Callable[..., Float64s]
     overwrite: bool = False
     missing: Missing = "error"
     batch_rows: int = ROWS_PER_BATCH
@@ -133,7 +156,7 @@ class Addition:
         except InputError as error:
             raise self.error(error.sentence) from error
         names = list(contents.arrays) or list(contents.names)
-        for name in plan.take:
+        for name in plan.read:
             if names.count(name) > 1:
                 raise self.error(f"there are several columns called {name!r}: rename them")
         for name in plan.make:
@@ -141,13 +164,22 @@ class Addition:
                 raise self.clash(name)
             if names.count(name) > 1:
                 raise self.error(f"there are several columns called {name!r}: choose another name")
-            if name in plan.take:
-                raise self.error(f"column {name!r} holds the scores, so it cannot be overwritten: choose another name")
+            if name in plan.read:
+                what = "the scores" if name in plan.take else "segments"
+                raise self.error(f"column {name!r} holds {what}, so it cannot be overwritten: choose another name")
         return plan
 
     def error(self, sentence: str) -> InputError:
         """Return an error whose message begins with the name of the file."""
         return InputError("{file}: {sentence}", file=self.source, sentence=sentence)
+
+    @contextmanager
+    def locating(self, place: Place) -> Iterator[None]:
+        """Reword errors about a row of a batch: they name the file, and the row in it."""
+        try:
+            yield
+        except InputError as error:
+            raise self.error(_located(error.sentence, place)) from error
 
     def clash(self, name: str, where: str = "") -> InputError:
         """Return the error for a column that exists already."""
@@ -156,14 +188,18 @@ class Addition:
 
     def numbers(self, frame: polars.DataFrame, plan: Plan, first: int = 0) -> Floats:
         """Return the columns to read as a matrix; errors name the row, where `first` is the number of the first."""
-        try:
+        with self.locating(partial(row_from, first)):
             read = cells.numbers if plan.percent is None else partial(cells.scores, percent=plan.percent)
             columns = [read(frame[name]) for name in plan.take]
             return _check.numeric(np.column_stack([cells.array(column) for column in columns]), "scores")
-        except InputError as error:
-            raise self.error(_located(error.sentence, lambda row: row_from(first, row))) from error
 
-    def made(self, numbers: Floats, plan: Plan, place: Place) -> Float64s:
+    def segments(self, frame: polars.DataFrame, plan: Plan, first: int = 0) -> dict[str, Array]:
+        """Return the columns of segments, in the form in which `load` returns them."""
+        with self.locating(partial(row_from, first)):
+            found = {name: cells.array(cells.numbers(frame[name])) for name in plan.quantities}
+            return found | {name: cells.array_of_names(cells.names(frame[name])) for name in plan.names}
+
+    def made(self, numbers: Floats, plan: Plan, place: Place, segments: Segments) -> Float64s:
         """Compute the new columns, of shape (n, m), for a batch of shape (n, k); NaN where a number is missing."""
         absent = np.isnan(numbers)
         rows = np.flatnonzero(~absent.any(axis=1))
@@ -180,13 +216,14 @@ class Addition:
         out = np.full((len(numbers), len(plan.make)), np.nan)
         if not len(rows):
             return out
-        present = numbers if len(rows) == len(numbers) else numbers[rows]
-        try:
+        present = numbers
+        if len(rows) < len(numbers):
+            present, segments = numbers[rows], {name: column[rows] for name, column in segments.items()}
+        with self.locating(lambda row: place(int(rows[row]))):
             for column, name in enumerate(plan.take):
                 _check.finite(present[:, column], f"column {name!r}", None)
-            computed = self.compute(present[:, 0] if len(plan.take) == 1 else present)
-        except InputError as error:
-            raise self.error(_located(error.sentence, lambda row: place(int(rows[row])))) from error
+            columns = (segments,) if plan.segments else ()
+            computed = self.compute(present[:, 0] if len(plan.take) == 1 else present, *columns)
         out[rows] = computed.reshape(len(rows), len(plan.make))
         return out
 

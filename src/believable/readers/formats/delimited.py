@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, cast, final
 
 from believable.errors import InputError
 from believable.readers.cells import LIKE_THOUSANDS, NULLS
+from believable.readers.formats.addition import Plan
 from believable.readers.formats.base import BOM, Format, FrameSink, Source, Table, polars_before
 from believable.readers.formats.text import BYTE_ORDER_MARK, TextBatch, TextFormat, TextRows, first_line
 
@@ -25,6 +26,7 @@ ROWS_FOR_SCHEMA = 10_000  # rows from which the type of a column is guessed at f
 TAIL_BYTES = 1 << 16  # blank lines at the end are looked for here
 END_IN_QUOTATION = "end of data"  # what the csv module says
 LEADING_ZERO = r"^[-+]?0\d"
+PLAIN_NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 NO_FRACTION = r"\.0+$"  # 1.0 is 1
 THOUSANDS_BY_POINTS = r"^[-+]?[1-9]\d{0,2}\.\d{3}$"
 MORE_DIGITS_THAN_64_BITS = r"^[+-]?\d{19,}$"
@@ -133,7 +135,7 @@ class DelimitedTable(Table):
         for column in self._parsed(floats, infer_schema=False).iter_columns() if floats else ():
             text = column.str.strip_chars()
             with_point = text.filter(text.str.contains(".", literal=True))
-            if with_point.str.contains(THOUSANDS_BY_POINTS).all():
+            if len(with_point) and with_point.str.contains(THOUSANDS_BY_POINTS).all():
                 raise InputError(
                     f"{self.source.name} has decimal commas, and {with_point[0]!r} in column {column.name!r}: write "
                     "thousands without a point"
@@ -175,15 +177,23 @@ class DelimitedTable(Table):
         return frame.head(frame.height - self._blank_at_the_end())
 
     def _as_written(self, frame: polars.DataFrame, naming: Sequence[str]) -> polars.DataFrame:
-        """Return the frame with text in place of numbers if 007 and 7, or 1.10 and 1.1, are different names."""
+        """Return the frame with text in place of numbers if 007 and 7, or 1.10 and 1.1, are different names.
+
+        Otherwise, numbers with spaces around them, or with decimal commas, are numbers.
+        """
+        import polars
+
         numbers = [name for name in naming if frame[name].dtype.is_numeric()]
         for column in self._parsed(numbers, infer_schema=False).iter_columns() if numbers else ():
             text = column.str.strip_chars()
-            if (
-                text.str.contains(LEADING_ZERO).any()
-                or text.str.replace(NO_FRACTION, "").n_unique() != frame[column.name].n_unique()
-            ):
+            if _are_different_names(text, frame[column.name]):
                 frame = frame.with_columns(text)
+        for name in naming:
+            if frame[name].dtype == polars.String and name not in numbers:
+                text = frame[name].str.strip_chars().replace("", None)
+                found = _numbers(text) if text.drop_nulls().str.contains(PLAIN_NUMBER).all() else text
+                if found.dtype.is_numeric() and not _are_different_names(text, found):
+                    frame = frame.with_columns(found)
         return frame
 
     def _blank_at_the_end(self) -> int:
@@ -258,6 +268,12 @@ def _split(lines: list[str], own: str) -> tuple[str, list[str]]:
         if len(fields) > 1:
             return separator, fields
     return own, next(csv.reader(lines, delimiter=own), [])
+
+
+def _are_different_names(text: polars.Series, numbers: polars.Series) -> bool:
+    """Return whether cells that are the same number are different names, or have zeros before them."""
+    same = text.str.replace(NO_FRACTION, "").n_unique() == numbers.n_unique()
+    return not same or bool(text.str.contains(LEADING_ZERO).any())
 
 
 def _numbers(column: polars.Series) -> polars.Series:
@@ -353,10 +369,11 @@ class DelimitedRows(TextRows):
         self._kept.clear()
         return text
 
-    def batches(self, take: Sequence[str], make: Sequence[str], batch_rows: int) -> Iterator[TextBatch]:
-        places, width = [self.names.index(name) for name in take], len(self.names)
+    def batches(self, plan: Plan, batch_rows: int) -> Iterator[TextBatch]:
+        read = (*plan.take, *plan.segments)
+        places, width = [self.names.index(name) for name in read], len(self.names)
         self._line = self._skipped + self._reader.line_num + 1
-        batch = TextBatch([[] for _ in take])
+        batch = TextBatch([[] for _ in read])
         waiting: list[tuple[str, int]] = []
         for cells in self._parsed():
             text = self._text()
@@ -384,10 +401,13 @@ class DelimitedRows(TextRows):
                 batch.add(text, self._line)
                 if batch.is_full(batch_rows):
                     yield batch
-                    batch = TextBatch([[] for _ in take])
+                    batch = TextBatch([[] for _ in read])
         for text, _ in waiting:
             batch.add_blank(text)
         yield batch
+
+    def names_in(self, column: str, cells: Sequence[Any]) -> list[Any]:
+        return [None if cell in NULLS else cell.strip() or None for cell in cells]
 
     def extended_header(self, make: Sequence[str]) -> str:
         names = make if self._is_rewritten(make) else [_quoted(name, self._to) for name in make]

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast, final
 
 from believable.errors import InputError, Sentence
+from believable.readers.formats.addition import Plan
 from believable.readers.formats.base import BOM, Format, FrameSink, Source, Table, polars_before
 from believable.readers.formats.text import BYTE_ORDER_MARK, TextBatch, TextFormat, TextRows, first_line
 
 if TYPE_CHECKING:
     import polars
 
+LINES_FOR_NAMES = 1000  # where keys are looked for that the first object does not have
 BLANK_CHARACTERS = " \t\r\n" + BYTE_ORDER_MARK
 
 
@@ -162,28 +164,44 @@ class JsonLinesRows(TextRows):
         self._lines = enumerate(lines, start=1)
         self._waiting: list[tuple[int, str]] = []
         self.names = []
+        later: dict[str, None] = {}
         for line, text in self._lines:
             self._waiting.append((line, text))
             if text.strip(BLANK_CHARACTERS):
-                self.names = list(self._object(text, line))
+                found = list(self._object(text, line))
+                self.names = self.names or found
+                later |= dict.fromkeys(found)
+            if self.names and len(self._waiting) >= LINES_FOR_NAMES:
                 break
+        self.later_names = [name for name in later if name not in self.names]
 
-    def batches(self, take: Sequence[str], make: Sequence[str], batch_rows: int) -> Iterator[TextBatch]:
-        batch = TextBatch([[] for _ in take])
+    def batches(self, plan: Plan, batch_rows: int) -> Iterator[TextBatch]:
+        numbers = (*plan.take, *plan.quantities)
+        batch = TextBatch([[] for _ in (*numbers, *plan.names)])
         for line, text in chain(self._waiting, self._lines):
             if not text.strip(BLANK_CHARACTERS):
                 batch.add_blank(text)
                 continue
             parsed = self._object(text, line)
-            for column, name in zip(batch.columns, take, strict=True):
+            for column, name in zip(batch.columns, numbers, strict=False):
                 column.append(_cell(parsed.get(name)))
-            if any(name in parsed for name in make):
+            for column, name in zip(batch.columns[len(numbers) :], plan.names, strict=True):
+                column.append(parsed.get(name))
+            if any(name in parsed for name in plan.make):
                 batch.clash.add(len(batch.texts))
             batch.add(text, line)
             if batch.is_full(batch_rows):
                 yield batch
-                batch = TextBatch([[] for _ in take])
+                batch = TextBatch([[] for _ in batch.columns])
         yield batch
+
+    def names_in(self, column: str, cells: Sequence[Any]) -> list[Any]:
+        for row, value in enumerate(cells):
+            if isinstance(value, (list, dict)):
+                raise InputError(
+                    "column {column!r} must hold one value per row, got nested values at {row}", column=column, row=row
+                )
+        return [(value.strip() or None) if isinstance(value, str) else value for value in cells]
 
     def extended_header(self, make: Sequence[str]) -> str:
         return ""

@@ -44,9 +44,11 @@ class Npz(Format):
         """Add the array that the plan names, of shape (n,) or (n, K); other arrays may have other lengths."""
         table = NpzTable(Source(addition.source, self, opened.content()))
         plan = addition.plan(Contents(table.names, {name: table.columns_of(name) for name in table.arrays}))
-        numbers = addition.numbers(table.read(plan.take), plan)
+        frame = table.read(plan.read)
+        numbers, segments = addition.numbers(frame, plan), addition.segments(frame, plan)
         several = len(plan.take) > 1  # then as many columns are added as are read
-        made = addition.made(numbers, replace(plan, make=plan.take) if several else plan, partial(row_from, 0))
+        wide = replace(plan, make=plan.take) if several else plan
+        made = addition.made(numbers, wide, partial(row_from, 0), segments)
         try:
             _copied(table.source, target.where, plan.make[0], made if several else made[:, 0])
         except BrokenPipeError:

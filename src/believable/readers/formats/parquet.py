@@ -64,8 +64,9 @@ class Parquet(Format, FrameSink):
 
         def piece(column: polars.Series) -> polars.Series:
             try:
-                numbers = addition.numbers(column.struct.unnest(), plan)
-                made = addition.made(numbers, plan, partial(row_from, 0))
+                read = column.struct.unnest()
+                numbers, segments = addition.numbers(read, plan), addition.segments(read, plan)
+                made = addition.made(numbers, plan, partial(row_from, 0), segments)
             except InputError as error:
                 refused.append(error)
                 raise
@@ -77,7 +78,7 @@ class Parquet(Format, FrameSink):
 
         # All new columns are one struct, so that they are computed only once.
         inner = polars.Struct(dict.fromkeys(plan.make, polars.Float64))
-        made = polars.struct(plan.take).map_batches(piece, return_dtype=inner, is_elementwise=True)
+        made = polars.struct(plan.read).map_batches(piece, return_dtype=inner, is_elementwise=True)
         held = _unused([*names, *plan.make])
         wider = frame.with_columns(made.alias(held))
         wider = wider.with_columns(polars.col(held).struct.field(name) for name in plan.make).drop(held)
@@ -124,9 +125,10 @@ class ParquetTable(Table):
 
 def _refuse_lists(addition: Addition, schema: polars.Schema, plan: Plan) -> None:
     """Raise if a column has lists: several numbers per row."""
-    for name in plan.take:
+    for name in plan.read:
         if schema[name].is_nested():
-            raise addition.error(f"column {name!r} must hold one number per row, got values of type {schema[name]}")
+            one = "value" if name in plan.names else "number"
+            raise addition.error(f"column {name!r} must hold one {one} per row, got values of type {schema[name]}")
 
 
 def _refuse_some_signs(addition: Addition, text: polars.LazyFrame, plan: Plan) -> None:
@@ -162,5 +164,6 @@ def _unused(names: list[str]) -> str:
 def _look_again(addition: Addition, frame: polars.LazyFrame, plan: Plan, n_rows: int) -> None:
     """Raise the error of the first invalid row."""
     for first in range(0, n_rows, ROWS_LOOKED_THROUGH):
-        part = frame.select(plan.take).slice(first, ROWS_LOOKED_THROUGH).collect()
-        addition.made(addition.numbers(part, plan, first), plan, partial(row_from, first))
+        part = frame.select(plan.read).slice(first, ROWS_LOOKED_THROUGH).collect()
+        numbers, segments = addition.numbers(part, plan, first), addition.segments(part, plan, first)
+        addition.made(numbers, plan, partial(row_from, first), segments)

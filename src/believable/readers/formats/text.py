@@ -14,12 +14,13 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, final
 
 import numpy as np
 
+from believable._types import Array
 from believable.errors import Hint, InputError, Row, Sentence
 from believable.readers.cells import LIKE_THOUSANDS, NULLS
 from believable.readers.formats.addition import Addition, Contents, Opened, Place, Plan, Progress, Target
@@ -123,17 +124,24 @@ class TextRows(ABC):
         The name of the file in messages.
     names : list of str
         The columns.
+    later_names : list of str
+        Further columns, whose cells are missing in the first row.
     decimal_comma : bool
         Whether numbers may have a decimal comma.
     """
 
     source: str
     names: list[str]
+    later_names: Sequence[str] = ()
     decimal_comma: bool = False
 
     @abstractmethod
-    def batches(self, take: Sequence[str], make: Sequence[str], batch_rows: int) -> Iterator[TextBatch]:
-        """Yield all rows in batches, with the cells of the columns to read."""
+    def batches(self, plan: Plan, batch_rows: int) -> Iterator[TextBatch]:
+        """Yield all rows in batches, with the cells of the columns to read: `take`, `quantities` and `names`."""
+
+    @abstractmethod
+    def names_in(self, column: str, cells: Sequence[Any]) -> list[Any]:
+        """Return the cells of a column of segments as names, None for a missing one; raise if one cannot be a name."""
 
     @abstractmethod
     def extended_header(self, make: Sequence[str]) -> str:
@@ -195,19 +203,26 @@ def _write_wider(addition: Addition, rows: TextRows, write: Callable[[str], Any]
     """Write all rows with their new columns, and return the number of rows."""
     if not rows.names:  # a JSON lines file without any object
         return 0
-    plan = addition.plan(Contents(rows.names))
-    reader = _NumberReader(addition, plan, rows.decimal_comma)
+    plan = addition.plan(Contents(rows.names, later=rows.later_names))
+    scores = _NumberReader(addition, plan, rows.decimal_comma)
+    quantities = _NumberReader(addition, replace(plan, percent=None), rows.decimal_comma)
     n_rows, header = 0, rows.extended_header(plan.make)
-    for batch in rows.batches(plan.take, plan.make, addition.batch_rows):
-        text = "".join(_wider_rows(addition, rows, plan, batch, n_rows, reader))
+    for batch in rows.batches(plan, addition.batch_rows):
+        text = "".join(_wider_rows(addition, rows, plan, batch, n_rows, (scores, quantities)))
         write(header + text)  # only now, so that an error in the first batch leaves a pipe empty
         n_rows, header = n_rows + len(batch.texts), ""
-    reader.refuse_unclear_commas()
+    scores.refuse_unclear_commas()
+    quantities.refuse_unclear_commas()
     return n_rows
 
 
 def _wider_rows(
-    addition: Addition, rows: TextRows, plan: Plan, batch: TextBatch, first: int, reader: _NumberReader
+    addition: Addition,
+    rows: TextRows,
+    plan: Plan,
+    batch: TextBatch,
+    first: int,
+    readers: tuple[_NumberReader, _NumberReader],
 ) -> Iterator[str]:
     """Yield the rows of a batch with their new columns, as text; `first` is the number of the first row."""
     if batch.clash and not addition.overwrite:
@@ -216,12 +231,21 @@ def _wider_rows(
     def place(row: int) -> Row:
         return Row(first + row, batch.lines[row])
 
+    of_scores, of_quantities = readers
+    columns = iter(batch.columns)
     numbers = np.empty((len(batch.texts), len(plan.take)))
-    for k, (name, cells) in enumerate(zip(plan.take, batch.columns, strict=True)):
-        numbers[:, k] = reader.read(name, cells, place)
-    made = addition.made(numbers, plan, place)
-    columns = [["" if value != value else repr(value) for value in column.tolist()] for column in made.T]
-    for row, (text, *values) in enumerate(zip(batch.texts, *columns, strict=True)):
+    for k, name in enumerate(plan.take):
+        numbers[:, k] = of_scores.read(name, next(columns), place)
+    segments: dict[str, Array] = {}
+    for name in plan.quantities:
+        segments[name] = np.array(of_quantities.read(name, next(columns), place), np.float64)
+    for name in plan.names:
+        segments[name] = np.empty(len(batch.texts), object)
+        with addition.locating(place):
+            segments[name][:] = rows.names_in(name, next(columns))
+    made = addition.made(numbers, plan, place, segments)
+    cells = [["" if value != value else repr(value) for value in column.tolist()] for column in made.T]
+    for row, (text, *values) in enumerate(zip(batch.texts, *cells, strict=True)):
         if row in batch.blank:
             yield batch.blank[row]
         yield rows.extended(text, plan.make, values, row in batch.clash)
