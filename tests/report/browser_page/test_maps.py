@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 
 from believable import CellStats, Predictions
 from believable._check import generator
-from believable.auditing.fix import _rows_to_compare_on
+from believable.auditing.fix import rows_to_compare_on
 from believable.errors import InputError, LimitWarning
 from believable.recalibrate import load_recalibrator
 from believable.recalibrate.crossfit import folds
@@ -83,14 +83,14 @@ def test_folds():
     assert any(isinstance(one, dict) for one in want)
 
 
-def test_rows_to_compare_on():
+def testrows_to_compare_on():
     """Above 20,000 rows, methods are compared on the rows that Python draws."""
     rng, cases, want = np.random.default_rng(6), [], []
     for n, rate, n_clusters in [(20_001, 0.3, 0), (60_000, 0.001, 0), (30_000, 0.3, 4000), (30_000, 0.001, 300)]:
         labels = (rng.random(n) < rate).astype(int)
         cluster = np.unique(rng.integers(0, n_clusters, n), return_inverse=True)[1] if n_clusters else None
         cases.append((labels.tolist(), None if cluster is None else cluster.tolist()))
-        want.append(_rows_to_compare_on(Predictions(np.full(n, 0.5), labels), cluster, 7).tolist())
+        want.append(rows_to_compare_on(Predictions(np.full(n, 0.5), labels), cluster, 7).tolist())
     script = """
     const { rowsToCompareOn } = Folds;
     say([...input.map(([y, cluster]) => rowsToCompareOn(integers(y), integers(cluster), 7)),

@@ -433,10 +433,9 @@ const Read = (() => {
     const values = sink.texts.map(Number);
     const numeric = sink.isNumeric && !sink.texts.some((text) => /^[-+]?0\d/.test(text)) && bare.size === new Set(values).size;
     const whole = numeric && sink.texts.every((text) => /^[-+]?\d+$/.test(text));
-    const gaps = sink.codes.some((code) => code < 0);
     const name = (text, i) => {
       if (!text) return null;
-      if (sink.isTruth) return gaps ? text.toLowerCase() : text.toLowerCase() === "true" ? "True" : "False";
+      if (sink.isTruth) return text.toLowerCase() === "true" ? "True" : "False";
       return numeric && !whole ? asFloat(values[i]) : text;
     };
     return { numeric, values, names: trimmed.map(name), truth: sink.isTruth };

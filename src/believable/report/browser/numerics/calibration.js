@@ -68,6 +68,7 @@ const Calibration = (() => {
       slices,
       left_out: leftOut,
       segments: null,
+      segment_fix: null,
       package: "",
       text: { headline: Words.headline(verdict), details: Words.details(verdict) },
       methods: fixed.methods,
