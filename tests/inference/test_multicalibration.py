@@ -11,9 +11,9 @@ import pytest
 from believable import Predictions, kuiper_calibration_error, kuiper_test, multicalibration_error
 from believable.errors import InputError, UndefinedError
 from believable.stats import SegmentStats
-from tests.oracle.make_multicalibration import digest, tables
+from tests.oracle.record_multicalibration import digest, tables
 
-KEPT = json.loads((Path(__file__).parent.parent / "oracle" / "multicalibration.json").read_text())
+KEPT = json.loads((Path(__file__).parent.parent / "oracle" / "values" / "multicalibration.json").read_text())
 TABLES = tables()
 ASK = {"n_resamples": 99, "random_state": 0}
 

@@ -24,15 +24,15 @@ else
     peers=(scikit_learn torchmetrics netcal uncertainty_calibration relplot array_split calibre
         scikit_learn_isotonic netcal_mmce calibre_corp mapie mcgrad multicalibration calzone model_diagnostics
         statsmodels r rms scikit_learn_recalibrators betacal venn_abers netcal_recalibrators
-        uncertainty_calibration_recalibrators abstention r_recalibrators)
+        uncertainty_calibration_recalibrators abstention r_recalibrators lme4)
     if_there=yes # R comes with the operating system: without it the rest is still checked
 fi
 
 export TQDM_DISABLE=1 # no bars of progress
 
-# has_r PEER: is R there, and for rms that package too?
+# has_r PEER: is R there, and for rms and lme4 that package too?
 has_r() {
-    command -v Rscript >/dev/null && { [ "$1" != rms ] || Rscript --vanilla -e 'library(rms)' >/dev/null 2>&1; }
+    command -v Rscript >/dev/null && { [[ ! "$1" =~ ^(rms|lme4)$ ]] || Rscript --vanilla -e "library($1)" >/dev/null 2>&1; }
 }
 
 # find_python 3.11: an interpreter of that version that runs (a shim may be on PATH and not run).
@@ -82,35 +82,31 @@ failed=0 skipped=()
 for peer in "${peers[@]}"; do
     case "$peer" in
     calibre | calibre_corp) name=calibre version=3.12 ;;
-    mapie | mcgrad | multicalibration | calzone | model_diagnostics | statsmodels | r | rms) name=beyond version=3.11 ;;
+    mapie | mcgrad | multicalibration | calzone | model_diagnostics | statsmodels | r | rms | lme4) name=beyond version=3.11 ;;
     *_recalibrators | betacal | venn_abers | abstention) name=recalibrators version=3.11 ;;
     *) name=shared version=3.11 ;;
     esac
-    if [[ "$peer" =~ ^(r|rms|r_recalibrators)$ ]] && ! has_r "$peer"; then
+    if [[ "$peer" =~ ^(r|rms|lme4|r_recalibrators)$ ]] && ! has_r "$peer"; then
         if [ -z "${if_there:-}" ]; then
-            echo "regenerate.sh: $peer needs Rscript on PATH, rms its package too (Debian: apt-get install r-base-core r-cran-rms)" >&2
+            echo "regenerate.sh: $peer needs Rscript on PATH, rms and lme4 their packages too (Debian: apt-get install r-base-core r-cran-rms r-cran-lme4)" >&2
             exit 1
         fi
         skipped+=("$peer")
         continue
     fi
-    script=$here/record_$peer.py kept=$here/values/$peer.json
-    if [ "$peer" = multicalibration ]; then # it has tables of its own, which the tests make again
-        script=$here/make_multicalibration.py kept=$here/multicalibration.json
-    fi
     make_environment "$name" "$version"
-    "$envs/$name/bin/python" "$script" "$envs/values/$peer.json"
+    "$envs/$name/bin/python" "$here/record_$peer.py" "$envs/values/$peer.json"
     if [ "$mode" = --write ]; then
-        cp "$envs/values/$peer.json" "$kept"
+        cp "$envs/values/$peer.json" "$here/values/$peer.json"
         echo "$peer.json written"
     else
-        "$envs/$name/bin/python" "$here/compare.py" "$kept" "$envs/values/$peer.json" || failed=1
+        "$envs/$name/bin/python" "$here/compare.py" "$here/values/$peer.json" "$envs/values/$peer.json" || failed=1
     fi
 done
 
 # The rules in README.md must still explain every recorded value.
 "$envs/$name/bin/python" "$here/verify_rules.py" || failed=1
 if [ ${#skipped[@]} -gt 0 ]; then
-    echo "NOT CHECKED, R or its package rms is not installed: ${skipped[*]} (Debian: apt-get install r-base-core r-cran-rms)" >&2
+    echo "NOT CHECKED, R or its package is not installed: ${skipped[*]} (Debian: apt-get install r-base-core r-cran-rms r-cran-lme4)" >&2
 fi
 exit "$failed"

@@ -1,6 +1,6 @@
-"""MCGrad's multicalibration error of small tables, with every segment: `make_multicalibration.py OUT`.
+"""MCGrad's multicalibration error of small tables, with every segment: `record_multicalibration.py OUT`.
 
-It needs an environment that has mcgrad; `regenerate.sh` runs it, and keeps multicalibration.json beside this file. The
+It needs an environment that has mcgrad; `regenerate.sh` runs it, and keeps values/multicalibration.json. The
 tables are made again from their seeds by `tables`, for which NumPy suffices: only uniform numbers of `RandomState`,
 whose stream NumPy promises never to change, and `+ - * /` are used, so they are the same bit for bit on every machine;
 `digest` names them. No two scores are equal, because MCGrad's sort leaves the order of ties open, and no two levels of
