@@ -175,7 +175,9 @@ def test_it_is_saved(found, tmp_path):
 
 def test_bad_choices_are_refused(found):
     """What was found already needs no data."""
-    with pytest.raises(InputError, match="a Segments already contains outcomes and weights: leave actuals out"):
+    with pytest.raises(
+        InputError, match="a result of find_segments already contains outcomes and weights: leave actuals out"
+    ):
         believable.plot_segments(found, Y)
     with pytest.raises(InputError, match="by is missing"):
         believable.plot_segments(P, Y)

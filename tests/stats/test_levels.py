@@ -364,6 +364,9 @@ def test_columns_by_name():
             "b": ["x", "y"],
         }
     assert list(named_columns(pandas.Series([1], name="site"))) == ["site"]
+    for twice in ({1: [1], "1": [2]}, pandas.DataFrame([[1, 2]], columns=["1", "1"])):
+        with pytest.raises(InputError, match="by has two columns named '1': rename one of them"):
+            named_columns(twice)
 
 
 @pytest.mark.parametrize("name", ["id", "ID", "patient_id", "Patient ID", "query", "user-id", "foo_id", " qid "])

@@ -171,7 +171,7 @@ def plot_segments(
     """
     max_segments = _check.positive_integer(max_segments, "max_segments", 1, MOST_FOUND)
     if isinstance(predictions, Segments):
-        refuse_extras("Segments", actuals=actuals, by=by, sample_weight=sample_weight)
+        refuse_extras("result of find_segments", actuals=actuals, by=by, sample_weight=sample_weight)
         found = predictions
     else:
         found = find_segments(

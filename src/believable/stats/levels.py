@@ -254,12 +254,15 @@ def named_columns(by: Any) -> dict[str, Any]:
         raise InputError(
             "{argument} is missing: pass the columns of segments, as a data frame or a mapping of names", argument="by"
         )
-    if hasattr(by, "columns") and not isinstance(by, Mapping):
-        names = getattr(by, "column_names", by.columns)  # the columns of an arrow table are not names
-        return {str(name): by[name] for name in names}
-    if isinstance(by, Mapping):
-        return {str(name): values for name, values in by.items()}
-    return {str(getattr(by, "name", None) or "group"): by}
+    if not hasattr(by, "columns") and not isinstance(by, Mapping):
+        return {str(getattr(by, "name", None) or "group"): by}
+    # The columns of an arrow table are not names.
+    names = list(by) if isinstance(by, Mapping) else list(getattr(by, "column_names", by.columns))
+    texts = [str(name) for name in names]
+    if len(set(texts)) < len(texts):
+        twice = next(text for text in texts if texts.count(text) > 1)
+        raise InputError("{argument} has two columns named {got!r}: rename one of them", argument="by", got=twice)
+    return {text: by[name] for text, name in zip(texts, names, strict=True)}
 
 
 def why_no_segments(levels: Levels, rows: Ints, n_values: int) -> str:
