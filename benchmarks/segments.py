@@ -10,7 +10,7 @@ the Bonferroni level of the whole search: no search at that level detects more s
 `pool`: the expected log loss on new rows of a common Platt map, of one map per level, and of partial pooling.
 
 `boost`: multicalibration error, as MCGrad computes it, and log loss on new rows, beside MCGrad, in simulations and on
-public tables. `scale`: ten million rows by five columns, counted once.
+public tables. `scale`: ten million rows by five columns, counted in arrays and in a Parquet file.
 
 MCGrad and the public tables need an environment of their own (`make bench-segments`); without them the rest runs.
 """
@@ -26,6 +26,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 from zlib import crc32
@@ -87,9 +89,11 @@ def level_rules(rows: Truth) -> dict[str, Any]:
 
 
 def grouped(method: str, fit: Truth | Scored, new: Truth | Scored, columns: Sequence[str]) -> Array:
-    """Return the new rows' probabilities by a recalibrator that knows the columns."""
+    """Return the new rows' probabilities by a recalibrator that knows the columns; by one map if a class is absent."""
     from believable.recalibrate import GroupedRecalibrator
 
+    if fit.y.min() == fit.y.max():
+        return common_map(fit, new)
     recalibrator = GroupedRecalibrator(method=method).fit(
         fit.p, fit.y, by={name: fit.columns[name] for name in columns}
     )
@@ -450,22 +454,34 @@ def log_loss(y: Array, q: Array) -> float:
 # --- scale ------------------------------------------------------------------------------------------------------------
 
 SCALE_COLUMNS, SCALE_LEVELS = 5, 10
+PIECE = 1_000_000  # rows of a file that are made at once
 
 
 def scale_tables(effort: Effort, names: Sequence[str]) -> Iterator[Table]:
-    """Yield one table: seconds, and the rise of memory beyond the rows themselves, in a process of its own for each."""
+    """Yield a table for arrays in memory and one for a Parquet file, which polars and duckdb read as they count."""
+    n = effort.scale_rows
+    wanted = {f"levels as {kind}": (measure_arrays, kind, n) for kind in ("integers", "text")}
+    title = f"scale: {n:,} rows in arrays, {SCALE_COLUMNS} columns of {SCALE_LEVELS} levels"
+    yield scale_table(title, wanted)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "rows.parquet")
+        write_scale(path, n)
+        wanted = {engine: (measure_file, engine, path, n) for engine in ("polars", "duckdb")}
+        yield scale_table(f"scale: {n:,} rows in a Parquet file, {', '.join(FILE_COLUMNS)}", wanted)
+
+
+def scale_table(title: str, wanted: dict[str, tuple[Any, ...]]) -> Table:
+    """Return seconds, and the rise of memory beyond what was held before, in a process of its own for each."""
     rows = []
-    for kind in ("integers", "text"):
-        context = get_context("spawn")
-        with ProcessPoolExecutor(1, context) as alone:
-            seconds, before, most, entries = alone.submit(measure_scale, kind, effort.scale_rows).result()
+    for name, (measured, *given, n) in wanted.items():
+        with ProcessPoolExecutor(1, get_context("spawn")) as alone:
+            seconds, before, most, entries = alone.submit(measured, *given, n).result()
         memory = [f"{size / MB:,.0f}" for size in (before, most - before)]
-        rows.append((kind, f"{seconds:.2f}", f"{1e9 * seconds / effort.scale_rows:.0f}", *memory, f"{entries:,}"))
-    head = ("levels as", "seconds", "ns per row", "MB before", "MB more at the peak", "entries")
-    yield Table(f"scale: {effort.scale_rows:,} rows, {SCALE_COLUMNS} columns of {SCALE_LEVELS} levels", head, rows)
+        rows.append((name, f"{seconds:.2f}", f"{1e9 * seconds / n:.0f}", *memory, f"{entries:,}"))
+    return Table(title, ("", "seconds", "ns per row", "MB before", "MB more at the peak", "entries"), rows)
 
 
-def measure_scale(kind: str, n: int) -> tuple[float, int, int, int]:
+def measure_arrays(kind: str, n: int) -> tuple[float, int, int, int]:
     """Return seconds, resident bytes before and at the peak, and entries, for counting all rows in this process."""
     p, y, columns = scale_rows(kind, n)
     count(p[:1000], y[:1000], {name: x[:1000] for name, x in columns.items()})  # loads what is loaded lazily
@@ -473,6 +489,52 @@ def measure_scale(kind: str, n: int) -> tuple[float, int, int, int]:
     start = perf_counter()
     entries = count(p, y, columns)
     return perf_counter() - start, before, peak(), entries
+
+
+def measure_file(engine: str, path: Path, n: int) -> tuple[float, int, int, int]:
+    """Return the same for counting the rows of a file on an engine."""
+    from believable.engines import segment_stats
+
+    if engine == "polars":
+        import polars
+
+        frame = polars.scan_parquet(path)
+    else:
+        import duckdb
+
+        frame = duckdb.connect().read_parquet(str(path))
+    segment_stats(frame.head(1000) if engine == "polars" else frame.limit(1000), by=list(FILE_COLUMNS))
+    before = start_peak()
+    start = perf_counter()
+    counted = segment_stats(frame, by=list(FILE_COLUMNS))
+    assert counted.rows == n
+    return perf_counter() - start, before, peak(), len(counted.n)
+
+
+FILE_COLUMNS: dict[str, Callable[[np.random.Generator, int], Array]] = {
+    "ward": lambda rng, n: np.array([f"ward {i}" for i in range(SCALE_LEVELS)])[rng.integers(SCALE_LEVELS, size=n)],
+    "sex": lambda rng, n: rng.choice(["f", "m"], n),
+    "age": lambda rng, n: rng.integers(18, 95, n, dtype=np.int16),
+    "bmi": lambda rng, n: np.where(rng.random(n) < 0.1, np.nan, rng.normal(25, 4, n)),
+    "insured": lambda rng, n: rng.random(n) < 0.9,
+}
+
+
+def write_scale(path: Path, n: int) -> None:
+    """Write scores, outcomes and columns of several types, piece by piece."""
+    import pyarrow
+    from pyarrow.parquet import ParquetWriter
+
+    rng, writer = np.random.default_rng(0), None
+    for start in range(0, n, PIECE):
+        m = min(PIECE, n - start)
+        p = rng.beta(1, 3, m).astype(np.float32)
+        rows = {"p": p, "y": (rng.random(m) < p).astype(np.int8)}
+        piece = pyarrow.table(rows | {name: make(rng, m) for name, make in FILE_COLUMNS.items()})
+        writer = ParquetWriter(path, piece.schema) if writer is None else writer
+        writer.write_table(piece)
+    if writer is not None:
+        writer.close()
 
 
 def scale_rows(kind: str, n: int) -> tuple[Array, Array, dict[str, Array]]:

@@ -68,9 +68,9 @@ def test_the_advice_names_the_gain_and_the_command_the_columns(found):
     assert found.command == "believable.calibrate(scores, labels, method=\"auto\", by=data[['site', 'age']])"
     p, y, by = planted(n=4000)
     line = "believable fit rows.csv --method {method}{by} -o map.json"
-    by = {"a, b": by["site"], "age": by["age"]}
+    by = {'a, "b"': by["site"], "age": by["age"]}
     said = audit(p, y, by=by, find_segments=True, command=line).command
-    assert said == "believable fit rows.csv --method auto --by '\"a, b\",age' -o map.json"
+    assert said == 'believable fit rows.csv --method auto --by \'"a, ""b""",age\' -o map.json'
 
 
 def test_reports_show_the_gain(found):
@@ -93,6 +93,8 @@ def test_subgroups_are_offered_a_fix_without_a_search():
     result = audit(p, y, by={"site": site})
     assert result.segment_fix.columns == ("site",)
     assert "Maps by segment (site)" in " ".join(result.advice)
+    assert result.segment_fix.is_sure
+    assert any(one.startswith("If all rows are to have the same map: ") for one in result.advice)
 
 
 def test_nothing_is_offered_where_nothing_differs():

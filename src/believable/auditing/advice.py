@@ -86,6 +86,8 @@ def _recalibrate(facts: AuditFacts) -> str:
         return "Recalibrate the scores on labelled rows that the model was not trained on." if wrong else ""
     if fix.chosen == "nothing":
         return f"Recalibrating all rows alike would not clearly lower the {fix.score}." if wrong else fix.advice
+    if facts.segment_fix is not None and facts.segment_fix.is_sure:  # the command then fits maps by segment
+        return f"If all rows are to have the same map: {fix.advice[:1].lower()}{fix.advice[1:]}"
     return fix.advice if wrong else f"Recalibration is optional. {fix.advice}"
 
 

@@ -191,7 +191,10 @@ def _command(line: str, verdict: Verdict, fix: Fix | None, by_segment: SegmentFi
     """Return the line that recalibrates, if that is advised; otherwise ""."""
     if by_segment is not None and by_segment.is_sure:
         names = list(by_segment.columns)
-        quoted = ",".join(f'"{name}"' if "," in name or name != name.strip() else name for name in names)
+        quoted = ",".join(
+            '"' + name.replace('"', '""') + '"' if set(name) & set(',"') or name != name.strip() else name
+            for name in names
+        )
         by = f", by=data[{names}]" if line == PYTHON_COMMAND else f" --by {shlex.quote(quoted)}"
         return line.replace("{method}", "auto").replace("{by}", by)
     if verdict.answer not in ("use with care", "no, recalibrate first") or (
