@@ -152,8 +152,9 @@ def chosen(
 ) -> Levels:
     """Return the rule for a column, chosen from its distinct values and the number of rows of each; see `learned`."""
     there, texts = values.there, values.texts
-    if values.numbers is not None and there.sum() > max_numbers and not is_identifier(name):
-        cuts = _cuts(values.numbers[there], rows[there], n_ranges, interpolated)
+    numbers = None if values.numbers is None or is_identifier(name) else values.numbers[there]
+    if numbers is not None and len(np.unique(numbers)) > max_numbers:
+        cuts = _cuts(numbers, rows[there], n_ranges, interpolated)
         return in_ranges(name, cuts, not there.all())
     if int(there.sum()) <= max_levels:
         return Levels(name, tuple(texts[i] for i in values.in_order))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ class Values(NamedTuple):
         first: dict[str, int] = {}
         kept: list[Any] = []
         same = np.empty(len(found), np.int32)
-        for i, value in enumerate(found):
+        for i, value in enumerate(map(_plain, found)):
             same[i] = first.setdefault(text_of(value), len(first))
             if same[i] == len(kept):
                 kept.append(value)
@@ -87,7 +88,12 @@ def finite_numbers(given: Any, name: str) -> Array | None:
     array = array_of(given, name)
     if array.dtype.kind not in "iuf" or (array.dtype.kind == "f" and np.isinf(array).any()):
         return None
-    return array
+    return array.astype(np.float64) if array.dtype.kind in "iu" and array.dtype.itemsize == 8 else array
+
+
+def _plain(value: Any) -> Any:
+    """Return a decimal, or a number of NumPy among objects, as a number of Python."""
+    return float(value) if isinstance(value, Decimal) else value.item() if isinstance(value, np.number) else value
 
 
 def text_of(value: Any) -> str:
