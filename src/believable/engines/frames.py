@@ -100,9 +100,23 @@ class Frame:
             "dask.config.set({'dataframe.convert-string': False})"
         )
 
-    def only(self, names: Sequence[str]) -> Frame:
-        """Return the frame with these columns only, so that no others are moved."""
-        return replace(self, rows=self.rows.select(*dict.fromkeys(names)))
+    def only(self, names: Sequence[str], by: Sequence[str] = ()) -> Frame:
+        """Return the frame with these columns only, so that no others are moved, and with their exact numbers.
+
+        Decimals that arrow holds become float64 through their digits, because arrow rounds twice: 0.70 would be above
+        0.7. (Those of the columns `by`, which are read as text, stay as they are.) And duckdb 2.0 finds no NaN in
+        Parquet files whose statistics leave NaN out, as they should, unless the values come out of a CASE:
+        https://github.com/duckdb/duckdb/issues/25521.
+        """
+        rows = self.rows.select(*dict.fromkeys((*names, *by)))
+        schema, made = rows.collect_schema(), []
+        if self.engine in ("pyarrow", "pandas", "dask"):  # where other decimals are objects
+            decimals = [name for name in dict.fromkeys(names) if schema[name] == nw.Decimal]
+            made = [nw.col(name).cast(nw.String).cast(nw.Float64) for name in decimals]
+        elif self.engine in ("duckdb", "ibis"):
+            floats = [nw.col(name) for name, dtype in schema.items() if dtype.is_float()]
+            made = [nw.when(~value.is_null()).then(value) for value in floats]
+        return replace(self, rows=rows.with_columns(*made) if made else rows)
 
     def settled(self, name: str, dtype: Any, kinds: tuple[type, ...] = NUMBER_TYPES) -> Any:
         """Return the type of a column; for objects, which may be anything, that of one entry.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache, reduce
 from math import isinf
@@ -17,7 +18,7 @@ from believable import _check
 from believable._types import Array, Float64s, Int64s, Ints
 from believable.binning import Edges, Grid
 from believable.engines.cells import either, exactly, flag, number, stages
-from believable.engines.columns import FrameColumns
+from believable.engines.columns import HALF, FrameColumns
 from believable.engines.frames import Frame, _collected, _of_pandas
 from believable.engines.rows import COUNTABLE, checked, reasons_in_words, rows_in_words
 from believable.engines.summarize import _advice, _Asked, _columns, _dropped
@@ -46,6 +47,8 @@ MOST_ENTRIES = 10_000_000  # of the statistic, which is then about a gigabyte
 ROWS_LOOKED_AT = 10_000  # at the beginning, to recognise a quantity before its values are counted
 BUCKETS = 1 << 14
 LARGEST_KEY = 1 << 53  # up to here, every integer is a float64
+LARGEST_INT64 = (1 << 63) - 1
+SMALLEST_SPAN = 2.0**-500  # of numbers that are counted in parts as they are: its inverse must be finite
 
 
 def segment_stats(
@@ -85,8 +88,8 @@ def segment_stats(
         occurred.
     by : str or sequence of str
         Columns of segments; by default, those of `like`. Numbers with more than 12 distinct values are cut into ranges
-        of equally many rows, at exact quantiles, for which the engine counts finer and finer ranges. Null and NaN are
-        the level "missing". Columns without segments are left out, and `notes` says why.
+        of equally many rows, at exact quantiles, for which the engine counts finer and finer ranges; decimals are
+        numbers. Null and NaN are the level "missing". Columns without segments are left out, and `notes` says why.
     like : SegmentStats, optional
         Use its columns, levels and cells, so that the two can be added.
     cells : int
@@ -103,21 +106,23 @@ def segment_stats(
     Examples
     --------
     >>> import polars as pl
-    >>> frame = pl.DataFrame({"p": [0.1, 0.8, 0.7, 0.2], "y": [0, 1, 0, 1], "site": ["a", "b", "b", None]})
+    >>> sites = ["a", "b", "b", None, "a", None]
+    >>> frame = pl.DataFrame({"p": [0.1, 0.8, 0.7, 0.2, 0.5, 0.4], "y": [0, 1, 0, 1, 1, 0], "site": sites})
     >>> stats = segment_stats(frame.lazy(), by="site")
     >>> stats
-    SegmentStats(n=4, by site, 4 entries)
+    SegmentStats(n=6, by site, 6 entries)
     >>> stats.levels_of("site")
     ('a', 'b', 'missing')
     """
     _check.choice(on_invalid, ("error", "drop"), "on_invalid")
-    _check.flag(pairs, "pairs")
+    for flag_, name in ((from_logits, "from_logits"), (pairs, "pairs"), (python_workers, "python_workers")):
+        _check.flag(flag_, name)
     choices = {
-        "max_levels": _check.positive_integer(max_levels, "max_levels", 2),
-        "n_ranges": _check.positive_integer(n_ranges, "n_ranges", 2),
+        "max_levels": _check.positive_integer(max_levels, "max_levels", 2, MOST_LEVELS),
+        "n_ranges": _check.positive_integer(n_ranges, "n_ranges", 2, MOST_LEVELS),
     }
     opened = Frame.of(frame, python_workers)
-    asked = _Asked(prob, label, weight, _names(by, like), bool(from_logits), pos_label, neg_label, classes)
+    asked = _Asked(prob, label, weight, _names(by, like), from_logits, pos_label, neg_label, classes)
     columns, _ = _columns(opened, asked)
     if pairs and columns.kind != "binary":
         raise InputError(PAIRS_ARE_1D, argument="pairs")
@@ -163,7 +168,13 @@ def segment_stats(
 
 
 def _names(by: str | Sequence[str] | None, like: SegmentStats | None) -> tuple[str, ...]:
-    names = () if by is None else (by,) if isinstance(by, str) else tuple(dict.fromkeys(by))
+    found = [] if by is None else list(by) if isinstance(by, Iterable) and not isinstance(by, str) else [by]
+    wrong = [name for name in found if not isinstance(name, str)]
+    if wrong:
+        raise InputError("{argument} must be the name of a column, got {got!r}", argument="by", got=wrong[0])
+    names = tuple(dict.fromkeys(found))
+    if like is not None and not isinstance(like, SegmentStats):
+        raise InputError("{argument} must be a SegmentStats, got {got}", argument="like", got=type(like).__name__)
     if like is None:
         if not names:
             raise InputError("{argument} is missing: name the columns of segments", argument="by")
@@ -189,8 +200,8 @@ class _Column:
         The number of the column.
     dtype : narwhals type
         The type of its values.
-    decimal : bool
-        Whether these are read from decimals.
+    as_float : bool
+        Whether these are read as float64: decimals, and float16, which not every engine can look up.
     every : bool
         Whether every row counts.
     """
@@ -199,7 +210,7 @@ class _Column:
     columns: FrameColumns
     place: int
     dtype: Any
-    decimal: bool
+    as_float: bool
     every: bool
 
     @classmethod
@@ -207,8 +218,14 @@ class _Column:
         """Return a column; of objects, the first one decides on the type."""
         name = columns.by[place]
         dtype = frame.settled(name, dtype, (object,))
+        odd = dtype == nw.Duration or (dtype == nw.Unknown and frame.first(name) is not None)  # such as UUID
+        if odd and frame.engine in ("duckdb", "ibis"):
+            raise InputError(
+                f"{frame.engine} cannot look up values of the type of by column {name!r}: cast it to text or a number"
+            )
         decimal = dtype == nw.Decimal or (dtype == nw.Object and isinstance(frame.first(name), Decimal))
-        return cls(frame, columns, place, nw.Float64() if decimal else dtype, decimal, every)
+        as_float = decimal or dtype == HALF
+        return cls(frame, columns, place, nw.Float64() if as_float else dtype, as_float, every)
 
     @property
     def name(self) -> str:
@@ -217,27 +234,49 @@ class _Column:
     @property
     def reader(self) -> _Reader:
         """What reads the values of the rows that count."""
-        return _Reader(self.columns, self.place, self.every, self.decimal)
+        return _Reader(self.columns, self.place, self.every, self.as_float, self.may_be_nan)
+
+    @property
+    def may_be_nan(self) -> bool:
+        """Whether NaN may be among the values."""
+        return bool(self.dtype.is_float())
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Called with a frame, it returns the values of a column in the rows that count, as the column `value`."""
+    """Called with a frame, it returns the values of a column in the rows that count, as the column `value`.
+
+    NaN becomes null, because pandas cannot group by a column of arrow's that has both.
+    """
 
     columns: FrameColumns
     place: int
     every: bool
-    decimal: bool
+    as_float: bool
+    may_be_nan: bool
 
     def __call__(self, frame: Any) -> Any:
         if self.every:  # no other column needs to be read
-            return frame.select(_as_read(nw.col(self.columns.by[self.place]), self.decimal).alias("value"))
-        rows = checked(frame, self.columns).filter(_countable())
-        return rows.select(_as_read(nw.col(f"by{self.place}"), self.decimal).alias("value"))
+            rows, name = frame, self.columns.by[self.place]
+        else:
+            rows, name = checked(frame, self.columns).filter(_countable()), f"by{self.place}"
+        value = _as_read(nw.col(name), self.as_float)
+        value = nw.when(~value.is_nan()).then(value) if self.may_be_nan else value
+        return rows.select(value.alias("value"))
 
 
-def _as_read(value: nw.Expr, decimal: bool) -> nw.Expr:
-    return value.cast(nw.Float64) if decimal else value
+def _as_read(value: nw.Expr, as_float: bool) -> nw.Expr:
+    return value.cast(nw.Float64) if as_float else value
+
+
+def _castable(rows: Any, name: str) -> Any:
+    """Return rows whose integers can be cast to float64: arrow refuses those beyond 2^53, unless they are text."""
+    if not isinstance(rows, nw.DataFrame) or rows.schema[name] not in (nw.Int64, nw.UInt64):
+        return rows
+    column = rows.get_column(name)
+    ends = [end for end in (column.min(), column.max()) if not _check.is_missing(end)]
+    far = any(abs(end) > LARGEST_KEY for end in ends)
+    return rows.with_columns(nw.col(name).cast(nw.String)) if far else rows
 
 
 def _countable() -> nw.Expr:
@@ -256,15 +295,15 @@ class _Rule:
         The levels. Those after the first `known` are left out again if no row has them.
     values : tuple of tuple
         The values that belong to each level; none for ranges, for "missing", and for "other values".
-    decimal, may_be_nan : bool
-        Whether the values are decimals, which are read as float64, and whether NaN may be among them.
+    as_float, may_be_nan : bool
+        Whether the values are read as float64, and whether NaN may be among them.
     """
 
     place: int
     levels: Levels
     known: int
     values: tuple[tuple[Any, ...], ...]
-    decimal: bool
+    as_float: bool
     may_be_nan: bool
 
     @classmethod
@@ -278,11 +317,11 @@ class _Rule:
                 values[name].append(value)
         listed = tuple(tuple(values[name]) for name in names)
         levels, known = replace(levels, names=names), len(levels.names)
-        return cls(column.place, levels, known, listed, column.decimal, column.dtype.is_float())
+        return cls(column.place, levels, known, listed, column.as_float, column.may_be_nan)
 
     def digit(self) -> nw.Expr:
         """Return the number of each row's level, counted from 1; 0 for a value that is not listed."""
-        value = _as_read(nw.col(f"by{self.place}"), self.decimal)
+        value = _as_read(nw.col(f"by{self.place}"), self.as_float)
         missing = number(self.levels.names.index(MISSING) + 1)
         if self.levels.cuts is not None:
             x = value.cast(nw.Float64)
@@ -290,6 +329,8 @@ class _Rule:
             return either(x.is_null() | x.is_nan(), missing, reduce(add, above, number(1)))
         # One look for each binary digit of the number, because a chain of comparisons is as long as there are levels.
         listed = [(i, one) for i, values in enumerate(self.values, 1) for one in values]
+        if any(isinstance(one, int) and one > LARGEST_INT64 for _, one in listed):  # which some engines cannot look up
+            value, listed = value.cast(nw.String), [(i, str(one)) for i, one in listed]
         bits = (
             either(value.is_in(ones), number(1 << bit), number(0))
             for bit in range(len(self.values).bit_length())
@@ -318,9 +359,20 @@ def _names_of(levels: Levels, found: Sequence[Any]) -> list[str]:
     """Return the level of each value."""
     if not found:
         return []
-    values, same = Values.of(found)
+    values, same = Values.of([_plain(value) for value in found])
     names = levels.names_of(values)
     return [names[i] for i in same.tolist()]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as NumPy's arrays hold it: not of a type of pandas, and a time in UTC, without its zone."""
+    if _check.is_missing(value):
+        return None
+    if hasattr(value, "to_pytimedelta"):
+        return value.to_pytimedelta()
+    if hasattr(value, "to_pydatetime"):
+        value = value.to_pydatetime(warn=False)
+    return value.astimezone(UTC).replace(tzinfo=None) if isinstance(value, datetime) and value.tzinfo else value
 
 
 def _learned(column: _Column, n: int, max_levels: int, n_ranges: int) -> tuple[_Rule, str]:
@@ -329,14 +381,19 @@ def _learned(column: _Column, n: int, max_levels: int, n_ranges: int) -> tuple[_
     counted = None
     if not (quantity and _many_numbers_first(column)):
         counted = _value_counts(column)
-        quantity = quantity or (not is_identifier(column.name) and Values.of(counted.found)[0].numbers is not None)
+        quantity = quantity or (not is_identifier(column.name) and counted.values[0].numbers is not None)
     if quantity and (counted is None or counted.truncated):
         cuts, there = _quantiles(column, n_ranges)
         if cuts is not None:
             return _Rule.of(column, in_ranges(column.name, cuts, there < n)), ""
     counted = _value_counts(column) if counted is None else counted
-    values, same = Values.of(counted.found)
-    if counted.truncated and quantity:  # some numbers are infinite, so none is part of a range
+    values, same = counted.values
+    # If some numbers are infinite, none is part of a range; and beyond 2^53, integers may all be the same float64.
+    if (
+        values.numbers is not None
+        and quantity
+        and (counted.truncated or len(np.unique(values.numbers[values.there])) < 2)
+    ):
         values = values._replace(numbers=None)
     rows = np.bincount(same, counted.rows, len(values.texts)).astype(np.int64)
     levels = chosen(column.name, values, rows, max_levels=max_levels, n_ranges=n_ranges)
@@ -353,7 +410,7 @@ def _like(column: _Column, levels: Levels) -> _Rule:
     """Return the rule of another statistic, with further levels for values that it did not see."""
     if levels.cuts is not None:
         if not column.dtype.is_numeric():
-            levels.names_of(Values.of(_value_counts(column).found)[0])  # which raises, unless these are numbers
+            levels.names_of(_value_counts(column).values[0])  # which raises, unless these are numbers
         return _Rule.of(column, levels)
     counted = _value_counts(column)
     found = counted.found
@@ -383,13 +440,30 @@ class _ValueCounts(NamedTuple):
     rows: Int64s
     distinct: int
 
+    @classmethod
+    def of(cls, found: list[Any], rows: Int64s, distinct: int) -> _ValueCounts:
+        """Return the values in order: neighbouring integers beyond 2^53 cannot be put in order as float64."""
+        missing = [_check.is_missing(value) for value in found]
+        there = [value for value, gone in zip(found, missing, strict=True) if not gone]
+        of_numbers = all(isinstance(value, (int, float)) for value in there)
+        order = sorted(
+            range(len(found)),
+            key=lambda i: (missing[i], 0 if missing[i] else found[i] if of_numbers else str(found[i])),
+        )
+        return cls([found[i] for i in order], rows[order], distinct)
+
     @property
     def truncated(self) -> bool:
         return self.distinct > len(self.found)
 
+    @property
+    def values(self) -> tuple[Values, Array]:
+        """The values as text and as numbers, and the place of each one found among them."""
+        return Values.of([_plain(value) for value in self.found])
+
 
 def _value_counts(column: _Column) -> _ValueCounts:
-    """Return the distinct values of a column, or the most frequent ones of very many, and the rows of each."""
+    """Return the distinct values of a column, or of very many the missing and the most frequent, and their rows."""
     reader, engine = column.reader, column.frame.engine
     if engine == "dask":
         return _value_counts_of_dask(nw.to_native(column.frame.rows), reader)
@@ -398,9 +472,11 @@ def _value_counts(column: _Column) -> _ValueCounts:
     distinct = len(found)
     if distinct > MOST_VALUES:
         distinct = int(_collected(counts.select(nw.len().alias("n")), engine).get_column("n").to_list()[0])
-        word = counts.with_columns(nw.col("value").cast(nw.String).alias("word"))
-        found = _collected(word.sort("n", "word", descending=[True, False]).head(MOST_VALUES), engine)
-    return _ValueCounts(found.get_column("value").to_list(), _integers(found.get_column("n")), distinct)
+        value = nw.col("value")
+        counts = counts.with_columns(flag(~value.is_null()).alias("there"), value.cast(nw.String).alias("word"))
+        counts = counts.sort("there", "n", "word", descending=[False, True, False])
+        found = _collected(counts.head(MOST_VALUES), engine)
+    return _ValueCounts.of(found.get_column("value").to_list(), _integers(found.get_column("n")), distinct)
 
 
 def _by_value(rows: Any) -> Any:
@@ -418,7 +494,7 @@ def _value_counts_of_dask(native: Any, reader: _Reader) -> _ValueCounts:
     counts = parts.groupby("value", dropna=False, sort=False)[["n"]].sum().reset_index()
     found = _most_frequent(counts.map_partitions(_most_frequent, meta=meta, enforce_metadata=False).compute())
     distinct = len(found) if len(found) < MOST_VALUES else int(counts.index.size.compute())
-    return _ValueCounts(found["value"].tolist(), found["n"].to_numpy().astype(np.int64), distinct)
+    return _ValueCounts.of(found["value"].tolist(), found["n"].to_numpy().astype(np.int64), distinct)
 
 
 def _values_of_partition(part: Any, reader: _Reader) -> Any:
@@ -427,8 +503,9 @@ def _values_of_partition(part: Any, reader: _Reader) -> Any:
 
 
 def _most_frequent(counts: Any) -> Any:
-    order = counts.assign(word=counts["value"].map(str)).sort_values(["n", "word"], ascending=[False, True])
-    return order.head(MOST_VALUES).drop(columns="word")
+    order = counts.assign(there=counts["value"].notna(), word=counts["value"].map(str))
+    order = order.sort_values(["there", "n", "word"], ascending=[True, False, True])
+    return order.head(MOST_VALUES).drop(columns=["there", "word"])
 
 
 # --- exact quantiles of a quantity ------------------------------------------------------------------------------------
@@ -441,12 +518,14 @@ def _many_numbers_first(column: _Column) -> bool:
         rows = column.reader(nw.from_native(part, eager_only=True))
     else:
         rows = _collected(column.reader(column.frame.rows).head(ROWS_LOOKED_AT), column.frame.engine)
-    values = np.asarray(rows.get_column("value").cast(nw.Float64).to_numpy(), np.float64)
+    values = np.asarray(rows.get_column("value").drop_nulls().to_numpy()).astype(np.float64)
     return len(np.unique(values[~np.isnan(values)])) > MAX_NUMBERS_AS_LEVELS
 
 
 def _quantiles(column: _Column, n_ranges: int) -> tuple[Float64s | None, int]:
-    """Return where `stats.levels.quarters` cuts a quantity (None if a number is infinite), and the numbers that it has.
+    """Return where `stats.levels.quarters` cuts a quantity, and the numbers that it has.
+
+    The first is None if a number is infinite.
 
     The engine counts the numbers in equal parts of a range, with the smallest and largest number of each part. The part
     that holds a quantile is the next range, until it holds a single number.
@@ -488,15 +567,18 @@ class _Buckets:
 
     def __call__(self, frame: Any) -> Any:
         x = nw.col("x")
-        rows = self.reader(frame).select(nw.col("value").cast(nw.Float64).alias("x")).filter(~x.is_null())
-        rows = rows.filter(~x.is_nan())
+        rows = _castable(self.reader(frame), "value")
+        rows = rows.select(nw.col("value").cast(nw.Float64).alias("x")).filter(~x.is_null())
         rows = rows if self.below is None else rows.filter(x < _exact(self.below))
-        key = number(0)
+        key = flag(x.is_null())  # 0 in every row
         if self.low is not None and self.high is not None:
             rows = rows.filter((x >= _exact(self.low)) & (x <= _exact(self.high)))
-            width = self.high / 2 - self.low / 2  # halves, because the whole width may be infinite
-            key = ((x / number(2) - number(self.low / 2)) / number(width) * number(BUCKETS)).floor()
-        rows = rows.select((x * number(0) + key).cast(nw.Int64).alias("key"), x.alias("low"), x.alias("high"))
+            span = self.high - self.low
+            times = 0.5 if isinf(span) else 1 / SMALLEST_SPAN if span < SMALLEST_SPAN else 1.0  # an exact factor
+            low, width = self.low * times, self.high * times - self.low * times
+            # No division: polars rounds it differently for a single row, and equal numbers belong to the same part.
+            key = ((x * number(times) - number(low)) * number(BUCKETS / width)).floor()
+        rows = rows.select(key.cast(nw.Int64).alias("key"), x.alias("low"), x.alias("high"))
         return rows.group_by("key").agg(nw.len().alias("n"), nw.col("low").min(), nw.col("high").max())
 
 
@@ -550,9 +632,12 @@ class _SegmentSums:
     def __call__(self, frame: Any) -> Any:
         rows = checked(frame, self.columns).filter(_countable())
         rows = GroupBy(columns=self.columns, pairing=self.pairing, sorts=(), scores=False)._pairs(rows)
-        rows = rows.with_columns(*(rule.digit().alias(f"digit{i}") for i, rule in enumerate(self.rules)))
+        for rule in self.rules:
+            rows = rows if rule.levels.cuts is None else _castable(rows, f"by{rule.place}")
+        # The cell before the levels: above the joins that look up levels, duckdb merges its stages into one expression.
         for stage in stages("place", nw.col("p"), self.grid):
             rows = rows.with_columns(**stage)
+        rows = rows.with_columns(*(rule.digit().alias(f"digit{i}") for i, rule in enumerate(self.rules)))
         first, *others = self.numbers()
         keys = [self._number(first, nw.col("place")).alias("key")]
         if others:

@@ -132,7 +132,7 @@ def summarize(
     columns, names = _columns(opened, asked)
     if pairs and columns.kind != "binary":
         raise InputError(PAIRS_ARE_1D, argument="pairs")
-    opened = opened.only([*columns.scores, label, *asked.weights, *by])
+    opened = opened.only([*columns.scores, label, *asked.weights], by)
     if bins is not None:
         if by or cells is not None or spacing is not None:
             raise InputError("bins= counts only bins, of all rows: leave out either bins, or by, cells and spacing")
