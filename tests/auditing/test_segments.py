@@ -229,13 +229,6 @@ def test_a_matrix_is_searched_by_its_predicted_class():
         audit(Predictions(rng.random((100, 3)), labels, multilabel=True), by=site[:100], find_segments=True)
 
 
-def test_clusters_are_not_allowed_for():
-    """The report says so."""
-    p, y, by = planted(n=1000)
-    result = audit(p, y, by=by, find_segments=True, clusters=np.arange(1000) // 2, fix=False)
-    assert any("rows in clusters" in note for note in result.segments.notes)
-
-
 def test_many_columns_are_combined_less():
     """Thirteen columns: pairs only, and a note says so."""
     rng = np.random.default_rng(0)

@@ -15,7 +15,6 @@ from believable.stats.source import BinsAsked, count_asked
 if TYPE_CHECKING:
     from believable.inference.segments import Segment
 
-CLUSTERS_NOT_ALLOWED_FOR = "The search treats rows as independent: of rows in clusters, it may find too many segments."
 MOST_COLUMNS = {3: 12, 2: 40}  # with more columns, fewer are combined, because combinations would take too long
 
 
@@ -33,8 +32,6 @@ def segment_search(source: AuditSource, settings: AuditSettings) -> SegmentSearc
     if depth < max(MOST_COLUMNS):
         combined = "pairs of columns, but no three columns," if depth > 1 else "single columns only"
         notes.append(f"Of {len(names)} columns, {combined} were searched: name fewer columns to combine more of them.")
-    if source.n_clusters is not None:
-        notes.append(CLUSTERS_NOT_ALLOWED_FOR)
     return SegmentSearch(
         found=tuple(map(_recorded, found)),
         columns=found.columns,

@@ -19,6 +19,7 @@ from believable.auditing.drawn_rows import drawn_rows
 from believable.auditing.heaping import Heaping, heaping, heaping_of_cells, holds_one_score
 from believable.errors import Hint, InputError
 from believable.inference.clusters import cluster_of_rows, rows_that_count
+from believable.inference.segment_clusters import allowing_for_clusters
 from believable.inference.subgroups import columns_of, with_columns
 from believable.predictions import Predictions, as_predictions
 from believable.predictions.view import View
@@ -253,6 +254,11 @@ def source_of_audit(
         _check.refuse_predicted_classes(rows.scores)
     _refuse_other_rows(search, len(rows))
     cluster = cluster_of_rows(clusters, predictions, rows, sample_weight)
+    if cluster is not None and isinstance(search, SegmentStats):
+        raise InputError(
+            "{argument} is a statistic, which does not know clusters: pass by= and find_segments=True",
+            argument="find_segments",
+        )
     clustered = None if cluster is None else ClusteredRows(rows, cluster)
     if search is True:
         given = {
@@ -260,7 +266,10 @@ def source_of_audit(
             for name, values in named_columns(by).items()
         }
         counted = SegmentStats.of(rows, given, max_levels=MAX_SUBGROUP_LEVELS)
-        return RowSource(rows, clustered, _levels_by_name(counted, given), counted)
+        levels = _levels_by_name(counted, given)
+        if cluster is not None:
+            counted = allowing_for_clusters(counted, rows, given, cluster)
+        return RowSource(rows, clustered, levels, counted)
     columns = {} if by is None else columns_of(by, rows, predictions, sample_weight)
     return RowSource(rows, clustered, columns, search or None)
 

@@ -11,8 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 from believable import _check
-from believable.errors import Hint, UndefinedError
-from believable.inference.clusters import rows_that_count
+from believable.errors import Hint, InputError, UndefinedError
+from believable.inference.clusters import cluster_of_rows, rows_that_count
+from believable.inference.segment_clusters import allowing_for_clusters
 from believable.inference.segment_model import Estimate, Strata, gap_of, slope_of
 from believable.inference.segment_rows import check_min_rows, in_words
 from believable.inference.segment_search import Entries, Found, search, strata_of
@@ -200,6 +201,7 @@ def find_segments(
     max_levels: int = MAX_LEVELS,
     n_ranges: int = N_RANGES,
     sample_weight: Any = None,
+    clusters: Any = None,
 ) -> Segments:
     """Search for segments whose calibration differs surely from that of the other rows.
 
@@ -230,6 +232,9 @@ def find_segments(
         The most levels of a column (the rarest are combined), and the number of ranges of a quantity.
     sample_weight : array-like of shape (n,), optional
         Importance weights.
+    clusters : array-like of shape (n,), optional
+        The cluster of each row, if rows belong together (patients, queries). Rows of a cluster then count as fewer, by
+        as much as their errors go together.
 
     Returns
     -------
@@ -244,8 +249,11 @@ def find_segments(
     or more slowly with the score). Their tails are those of a sum of binomial numbers, so that few events are no
     problem; twice the smaller p-value of both is that of the segment. The surest segment enters the model, all others
     are tested again given it, and so on, as long as p m / k is at most `rate`, with m the number of segments searched
-    and k that of those accepted. Rows are independent: with repeated rows of the same patients or queries, too many
-    segments are found.
+    and k that of those accepted.
+
+    Without `clusters`, rows are taken to be independent: with repeated rows of the same patients or queries, too many
+    segments are found. With them, the correlation of the errors of two rows of a cluster is estimated from all rows,
+    and variances are those of segments that keep clusters whole; for segments that divide clusters, that is cautious.
 
     Intervals invert these tests; that of the gap also has what is uncertain about the rate elsewhere whatever the
     intercept, which matters where nearly all rows of a segment, or hardly any, have events. They have level
@@ -273,7 +281,7 @@ def find_segments(
         "max_levels": _check.positive_integer(max_levels, "max_levels", 2, MOST_LEVELS),
         "n_ranges": _check.positive_integer(n_ranges, "n_ranges", 2, MOST_LEVELS),
     }
-    tables = segment_tables(predictions, actuals, by, sample_weight, **choices)
+    tables = segment_tables(predictions, actuals, by, sample_weight, clusters, **choices)
     rows = max(one.rows for one in tables)
     min_rows = max(FEWEST_ROWS, rows // ONE_IN) if min_rows is None else check_min_rows(min_rows, rows)
     entries = [Entries(one, depth, min_rows) for one in tables]
@@ -289,13 +297,17 @@ def find_segments(
     return Segments(made, names, searched, rows, min_rows, level, rate, tuple(notes))
 
 
-def segment_tables(predictions: Any, actuals: Any, by: Any, sample_weight: Any, **choices: Any) -> list[SegmentStats]:
+def segment_tables(
+    predictions: Any, actuals: Any, by: Any, sample_weight: Any, clusters: Any = None, **choices: Any
+) -> list[SegmentStats]:
     """Return the statistics to search: one of all columns together or, from a summary, one of each column."""
     if isinstance(predictions, SegmentStats):
         refuse_extras("SegmentStats", actuals=actuals, sample_weight=sample_weight)
+        _refuse_clusters(clusters)
         return [predictions if by is None else predictions.only(by)]
     if isinstance(predictions, Summary):
         refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
+        _refuse_clusters(clusters)
         summary = with_columns(predictions, by)
         if not summary.by:
             raise UndefinedError("the summary counted no subgroups to search: {hint}", hint=Hint.COUNT_BY)
@@ -305,7 +317,17 @@ def segment_tables(predictions: Any, actuals: Any, by: Any, sample_weight: Any, 
         name: rows_that_count(values, f"by {name!r}", predictions, source, sample_weight)
         for name, values in named_columns(by).items()
     }
-    return [SegmentStats.of(source, columns, **choices)]
+    counted = SegmentStats.of(source, columns, **choices)
+    cluster = cluster_of_rows(clusters, predictions, source, sample_weight)
+    return [counted if cluster is None else allowing_for_clusters(counted, source, columns, cluster)]
+
+
+def _refuse_clusters(clusters: Any) -> None:
+    if clusters is not None:
+        raise InputError(
+            "{argument} says which rows belong together, but a statistic has no rows: pass the rows",
+            argument="clusters",
+        )
 
 
 def _described(found: Found, strata: Strata, tail: float) -> Segment:
