@@ -147,9 +147,9 @@ def test_parts():
     )
     both = [PartEvidence("class a", 0.3, bad), PartEvidence("class b", 0.7, bad)]
     assert class_is_wrong(both).answer == NO
-    assert "(2 of 2 classes are as wrong)" in class_is_wrong(both).words
+    assert "(2 of 2 classes need recalibration)" in class_is_wrong(both).words
     assert subgroup_is_wrong(both, 6).answer == CARE
-    assert "(2 of 6 subgroups are as wrong)" in subgroup_is_wrong(both, 6).words
+    assert "(2 of 6 subgroups need recalibration)" in subgroup_is_wrong(both, 6).words
     assert class_is_wrong([PartEvidence("class b", 1.0, good)]) is None
 
 

@@ -62,15 +62,34 @@ def test_the_advice_names_the_gain_and_the_command_the_columns(found):
     """The reader learns what maps by segment gain there, and how to fit them."""
     one = found.segment_fix.segments[0]
     assert found.advice[0].startswith(
-        f"Recalibrate {one.name} by itself. Maps by segment (site, age) lower the log loss"
+        "Recalibrate by segment. A calibration map that depends on site and age lowers the log loss of the rows with "
+        f"{one.name} from"
     )
     assert f"from {one.before:.4f} to {one.after:.4f} (gain {one.gain:.4f}, 95 % interval" in found.advice[0]
-    assert found.command == "believable.calibrate(scores, labels, method=\"auto\", by=data[['site', 'age']])"
+    assert found.command == 'believable.calibrate(scores, labels, method="auto", by=columns)  # site, age'
     p, y, by = planted(n=4000)
     line = "believable fit rows.csv --method {method}{by} -o map.json"
     by = {'a, "b"': by["site"], "age": by["age"]}
     said = audit(p, y, by=by, find_segments=True, command=line).command
     assert said == 'believable fit rows.csv --method auto --by \'"a, ""b""",age\' -o map.json'
+
+
+def test_the_command_has_the_columns_without_a_fix_too():
+    """What was not tried is not promised, but the line to run corrects the segment that was found."""
+    p, y, by = planted(n=4000)
+    found = audit(p, y, by=by, find_segments=True, fix=False, command="believable fit rows.csv{by} -o map.json")
+    about = found.verdict.findings[0].about
+    assert found.advice[0] == f"Recalibrate by segment: {about} needs a calibration map of its own."
+    assert found.command == "believable fit rows.csv --by site,age -o map.json"
+
+
+def test_one_map_for_all_is_the_other_choice(found):
+    """Wherever the advice on one map is printed, it says that it is about that."""
+    said = f"If all rows are to have the same map: {found.fix.advice[0].lower()}{found.fix.advice[1:]}"
+    assert said in found.advice
+    for report in (found.to_text(), found.to_html()):
+        assert said.split("(")[0] in report
+        assert found.fix.advice not in report
 
 
 def test_reports_show_the_gain(found):
@@ -92,7 +111,7 @@ def test_subgroups_are_offered_a_fix_without_a_search():
     y = (rng.random(3000) < np.where(site == "a", 0.7 * p, 0.3 + 0.7 * p)).astype(int)
     result = audit(p, y, by={"site": site})
     assert result.segment_fix.columns == ("site",)
-    assert "Maps by segment (site)" in " ".join(result.advice)
+    assert "A calibration map that depends on site lowers" in " ".join(result.advice)
     assert result.segment_fix.is_sure
     assert any(one.startswith("If all rows are to have the same map: ") for one in result.advice)
 
@@ -116,13 +135,14 @@ def record(**changes):
 def test_in_words():
     """A gain that is sure is stated; otherwise that it is not."""
     assert record().in_words == (
-        "Maps by segment (a; partial pooling) lower the log loss of all rows by 0.0100 (95 % interval 0.0020 to "
-        "0.0200), compared with one map for all."
+        "A calibration map that depends on a (partial pooling) lowers the log loss of all rows by 0.0100 (95 % interval "
+        "0.0020 to 0.0200), compared with one map for all."
     )
     unsure = record(method="boosted", gain_low=-0.001)
     assert not unsure.is_sure
     assert unsure.in_words == (
-        "Maps by segment (a; boosting) do not lower the log loss surely (95 % interval -0.0010 to 0.0200)."
+        "A calibration map that depends on a (boosting) does not clearly lower the log loss (95 % interval of the gain: "
+        "-0.0010 to 0.0200)."
     )
     gain = SegmentGain({"a": "b"}, 30, 0.5, 0.4, 0.1, 0.05, 0.15)
     assert record(segments=(gain,)).gain_in({"a": "b"}) == gain

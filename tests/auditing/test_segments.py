@@ -106,7 +106,7 @@ def test_all_reports_show_the_segment(found):
         assert one.name in report.replace("\\", "")
         assert f"{one.rate:.4f}" in report
         assert f"Searched: {found.segments.searched} segments of at least 30 rows by site, age." in report
-    assert f"{one.name} ({one.n:,} rows): observed rate " in str(found)
+    assert f"{one.name} ({one.n:,} rows): average prediction " in str(found)
     page = found.to_html()
     section = page.split('<section id="segments"')[1].split("</section>")[0]
     for words in ("south", f"{one.rate:.4f}", f"{one.expected:.4f}", "lower rate", "svg", "Searched: "):
@@ -252,8 +252,16 @@ def record(**changes):
 @pytest.mark.parametrize(
     ("direction", "words", "way"),
     [
-        ("over-predicted", "observed rate 40.0 %, and 52.0 % in other rows with the same scores", "lower rate"),
-        ("under-predicted", "observed rate 40.0 %, and 52.0 % in other rows with the same scores", "higher rate"),
+        (
+            "over-predicted",
+            "average prediction 50.0 %, observed rate 40.0 %; 52.0 % in other rows with the same scores",
+            "lower rate",
+        ),
+        (
+            "under-predicted",
+            "average prediction 50.0 %, observed rate 40.0 %; 52.0 % in other rows with the same scores",
+            "higher rate",
+        ),
         ("over-confident", "its observed rate rises less with the score than in other rows", "rises less"),
         ("under-confident", "its observed rate rises more with the score than in other rows", "rises more"),
     ],

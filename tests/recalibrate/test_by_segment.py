@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from believable import calibrate, load_recalibrator, select
+from believable import Predictions, calibrate, load_recalibrator, select
 from believable.errors import InputError
 from believable.recalibrate import AveragedCalibration, GroupedRecalibrator, PlattScaling
+from believable.stats import CellStats, SegmentStats
 
 
 def sigmoid(z):
@@ -54,8 +55,21 @@ def test_the_advice_says_what_segments_account_for(found):
     assert "Segments by site, sex account for 0.0" in found.selection.advice
     printed = str(found)
     assert "Common map: Average: " in printed
-    assert "Added to its log-odds by segment, most first:" in printed
+    assert "Correction by segment, added to the log-odds (" in printed
     assert "site = " in printed
+
+
+@pytest.mark.parametrize("method", ["isotonic", PlattScaling()])
+def test_one_map_for_all_rows_reads_no_columns(method):
+    """Columns that would be ignored are refused, and so are counts."""
+    p, y, by = rows(0, 300)
+    with pytest.raises(InputError, match=r"by is not read by .*, which has one map for all rows: use GroupedRecalib"):
+        calibrate(p, y, by=by, method=method)
+    stats = SegmentStats.of(Predictions(p, y), by)
+    with pytest.raises(InputError, match="predictions must be rows, got a SegmentStats, which GroupedRecalibrator"):
+        calibrate(stats)
+    with pytest.raises(InputError, match="predictions must be rows, got a CellStats, which fit_from_cells of a recal"):
+        calibrate(CellStats.of(Predictions(p, y)))
 
 
 def test_json_needs_the_columns(found):

@@ -12,7 +12,7 @@ import numpy as np
 from believable.auditing.source import AuditSource
 from believable.report.parts import Fix, Measured, Part, SegmentFix, SegmentSearch
 from believable.report.verdicts import Verdict
-from believable.report.wording import percents, rows_rounded_up
+from believable.report.wording import in_series, percents, rows_rounded_up
 from believable.stats import BinStats
 
 MANY_EMPTY_BINS = 0.4  # if this share of uniform bins is empty, quantile bins are suggested
@@ -87,7 +87,7 @@ def _recalibrate(facts: AuditFacts) -> str:
     if fix.chosen == "nothing":
         return f"Recalibrating all rows alike would not clearly lower the {fix.score}." if wrong else fix.advice
     if facts.segment_fix is not None and facts.segment_fix.is_sure:  # the command then fits maps by segment
-        return f"If all rows are to have the same map: {fix.advice[:1].lower()}{fix.advice[1:]}"
+        return facts.segment_fix.beside(fix.advice)
     return fix.advice if wrong else f"Recalibration is optional. {fix.advice}"
 
 
@@ -100,9 +100,12 @@ def _worst_subgroup(facts: AuditFacts) -> str:
     found = () if facts.search is None else facts.search.found
     if verdict.findings and verdict.findings[0].rule == "subgroup":
         about = verdict.findings[0].about
-        return f"Recalibrate {about} by itself.{_gain_in(about, facts.segment_fix)}"
+        if facts.segment_fix is None:
+            return f"Recalibrate by segment: {about} needs a calibration map of its own."
+        what = "Recalibrate by segment." if facts.segment_fix.is_sure else f"Look at {about} by itself."
+        return f"{what}{_gain_in(about, facts.segment_fix)}"
     if found:
-        others = f" It is the surest of {len(found)} segments that differ." if len(found) > 1 else ""
+        others = f" {len(found)} segments differ; this one is the clearest." if len(found) > 1 else ""
         gain = _gain_in(found[0].name, facts.segment_fix)
         return f"Look at {found[0].name} by itself: {found[0].in_words}.{others}{gain}"
     least = verdict.high if verdict.miscalibrated else 0.0
@@ -123,10 +126,10 @@ def _gain_in(name: str, fix: SegmentFix | None) -> str:
     gain = next((one for one in fix.segments if one.name == name), None)
     if gain is None or not gain.gain_low > 0:
         return f" {fix.in_words}"
-    level = percents(fix.level)[0]
+    ends = f"{percents(fix.level)[0]} interval {gain.gain_low:.4f} to {gain.gain_high:.4f}"
     return (
-        f" Maps by segment ({', '.join(fix.columns)}) lower the {fix.score} of its rows from {gain.before:.4f} to "
-        f"{gain.after:.4f} (gain {gain.gain:.4f}, {level} interval {gain.gain_low:.4f} to {gain.gain_high:.4f})."
+        f" A calibration map that depends on {in_series(fix.columns)} lowers the {fix.score} of the rows with {name} "
+        f"from {gain.before:.4f} to {gain.after:.4f} (gain {gain.gain:.4f}, {ends})."
     )
 
 

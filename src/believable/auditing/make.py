@@ -19,7 +19,7 @@ from believable.auditing.judgement import effective_rows_of_bins, judge, with_fi
 from believable.auditing.measure import Measurer
 from believable.auditing.parts import by_class, by_subgroup
 from believable.auditing.rules import recalibration_gains, segment_is_wrong, subgroup_is_wrong
-from believable.auditing.segment_fix import segment_fix
+from believable.auditing.segment_fix import columns_of_segments, segment_fix
 from believable.auditing.segments import evidence_of_segments, segment_search
 from believable.auditing.settings import AuditSettings
 from believable.auditing.slices import slices_of
@@ -187,16 +187,22 @@ class AuditExtras:
     after: str  # what was done to the scores before the audit, in words
 
 
-def _command(line: str, verdict: Verdict, fix: Fix | None, by_segment: SegmentFix | None) -> str:
-    """Return the line that recalibrates, if that is advised; otherwise ""."""
-    if by_segment is not None and by_segment.is_sure:
-        names = list(by_segment.columns)
+def _command(
+    line: str, verdict: Verdict, fix: Fix | None, by_segment: SegmentFix | None, untried: Sequence[str]
+) -> str:
+    """Return the line that recalibrates, if that is advised; otherwise "".
+
+    `untried` names the columns of segments that are wrong, if maps by segment were not asked for.
+    """
+    names = by_segment.columns if by_segment is not None and by_segment.is_sure else untried
+    if names:
+        if line == PYTHON_COMMAND:
+            return line.replace("{method}", "auto").replace("{by}", ", by=columns") + f"  # {', '.join(names)}"
         quoted = ",".join(
             '"' + name.replace('"', '""') + '"' if set(name) & set(',"') or name != name.strip() else name
             for name in names
         )
-        by = f", by=data[{names}]" if line == PYTHON_COMMAND else f" --by {shlex.quote(quoted)}"
-        return line.replace("{method}", "auto").replace("{by}", by)
+        return line.replace("{method}", "auto").replace("{by}", f" --by {shlex.quote(quoted)}")
     if verdict.answer not in ("use with care", "no, recalibrate first") or (
         fix is not None and fix.chosen == "nothing"
     ):
@@ -234,6 +240,8 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
         segment_fix=by_segment,
         dropped=extras.dropped,
     )
+    blames_a_segment = bool(judged.findings) and judged.findings[0].rule == "subgroup"
+    untried = columns_of_segments(found, search) if blames_a_segment and not extras.fix else []
     sums, line = source.sums, MULTILABEL_COMMAND if source.kind == "multilabel" else extras.command
     return Audit(
         title=extras.title,
@@ -261,7 +269,7 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
         advice=advice(facts),
         caveats=(*recalibrated.caveats, *caveats(facts)),
         notes=(*extras.notes, *([coarse] if coarse else [])),
-        command=_command(line, judged, recalibrated.fix, by_segment),
+        command=_command(line, judged, recalibrated.fix, by_segment, untried),
         made_on=date.today().isoformat(),
         slices=slices,
         left_out=not_shown,

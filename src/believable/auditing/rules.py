@@ -154,18 +154,18 @@ class PartEvidence:
 
 def class_is_wrong(parts: Sequence[PartEvidence]) -> Finding | None:
     """Check whether a class is wrong enough to call for recalibration (care), or classes with most rows are (no)."""
-    return _part_is_wrong("class", parts, f"of {len(parts)} classes are as wrong")
+    return _part_is_wrong("class", parts, f"of {len(parts)} classes need recalibration")
 
 
 def subgroup_is_wrong(parts: Sequence[PartEvidence], total: int) -> Finding | None:
     """Check whether a subgroup, out of a total, is wrong enough to call for recalibration (care)."""
-    found = _part_is_wrong("subgroup", parts, f"of {total} subgroups are as wrong")
+    found = _part_is_wrong("subgroup", parts, f"of {total} subgroups need recalibration")
     return None if found is None else replace(found, answer="use with care")
 
 
 def segment_is_wrong(parts: Sequence[PartEvidence]) -> Finding | None:
     """Check whether a segment, out of those that a search found, is wrong enough to call for recalibration (care)."""
-    found = _part_is_wrong("subgroup", parts, f"of {len(parts)} segments found are as wrong")
+    found = _part_is_wrong("subgroup", parts, f"of {len(parts)} segments found need recalibration")
     return None if found is None else replace(found, answer="use with care")
 
 

@@ -36,7 +36,7 @@ def segment_fix(
     wanted = _segments(subgroups, search)
     if fix is None or not wanted or not isinstance(source, RowSource):
         return None
-    names = list(dict.fromkeys(column for where in wanted for column in where))
+    names = columns_of_segments(subgroups, search)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LimitWarning)
@@ -44,6 +44,11 @@ def segment_fix(
             return _compared(source, settings, fix, wanted, names)
     except BelievableError:  # such as labels that are shares, for which `fix` says why nothing was tried
         return None
+
+
+def columns_of_segments(subgroups: Sequence[Part], search: SegmentSearch | None) -> list[str]:
+    """Return the columns of the segments that call for maps of their own."""
+    return list(dict.fromkeys(column for where in _segments(subgroups, search) for column in where))
 
 
 def _segments(subgroups: Sequence[Part], search: SegmentSearch | None) -> list[Mapping[str, str]]:

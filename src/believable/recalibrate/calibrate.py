@@ -45,6 +45,7 @@ from believable.recalibrate.select import (
     choose,
     methods_by_name,
 )
+from believable.stats import CellStats, SegmentStats, Summary
 
 ROUNDING = 1e-12  # a smaller gain is none
 MOST_SEGMENTS = 12  # are printed
@@ -161,7 +162,7 @@ def _in_words(recalibrator: Recalibrator) -> str:
         return f"Average: {recalibrator.in_words()}"
     if isinstance(recalibrator, GroupedRecalibrator):
         common = f"Common map: {_in_words(recalibrator.common_)}." if len(recalibrator.maps_) == 1 else ""
-        added = "Added to its log-odds by segment, most first:"
+        added = f"Correction by segment, added to the log-odds ({recalibrator.symbol_in_words}), largest first:"
         return "\n".join([common, added, *(f"  {line}" for line in recalibrator.lines(MOST_SEGMENTS))])
     fitted = recalibrator.maps_[0] if len(recalibrator.maps_) == 1 else None
     if not fitted or not all(isinstance(value, float) for value in fitted.values()):
@@ -269,6 +270,14 @@ def calibrate(
     """
     score = check_score(score)
     _check.choice(rule, RULES, "rule")
+    if isinstance(predictions, (CellStats, SegmentStats, Summary)):
+        by_segment = isinstance(predictions, SegmentStats)
+        raise InputError(
+            "{argument} must be rows, got a {got}, which {fit} reads",
+            argument="predictions",
+            got=type(predictions).__name__,
+            fit="GroupedRecalibrator().fit_from_statistics" if by_segment else "fit_from_cells of a recalibrator",
+        )
     settings = FoldSettings(input, classes, cv, clusters, sample_weight, random_state, by)
     _check.choice(input, INPUTS, "input")
     compared_with = BASE_RATE if input == "scores" else NO_RECALIBRATION
@@ -287,6 +296,13 @@ def calibrate(
         raise InputError("{argument} is for {method='auto'}: leave out either the rule or the method", argument="rule")
     chosen = as_method(method)
     check_method(chosen, input)
+    if by is not None and not chosen.reads_columns:
+        raise InputError(
+            "{argument} is not read by {method}, which has one map for all rows: use "
+            "GroupedRecalibrator(base={method}), or method='auto', 'pooled' or 'boosted'",
+            argument="by",
+            method=repr(method) if isinstance(method, str) else chosen,
+        )
     problem = RowsInFolds.of(predictions, actuals, settings)
     recalibrator = problem.fit(chosen)
     mapped = problem.cross_fitted(chosen)

@@ -258,7 +258,9 @@ def find_recalibrator(name: Any) -> type[Recalibrator]:
             got=name,
         )
     if ALIASES.get(name, name) not in RECALIBRATORS:
-        raise InputError(f"method {name!r} is not known{_nearest(name)} Choose from: {', '.join(_by_simplicity())}")
+        raise InputError(
+            f"method {name!r} is not known{_nearest(name)} Choose from: {', '.join([*_by_simplicity(), *BY_SEGMENT])}"
+        )
     return RECALIBRATORS[ALIASES.get(name, name)]
 
 
@@ -287,7 +289,7 @@ def in_words(class_name: str) -> str:
 
 
 def _nearest(name: str) -> str:
-    spelled = {known.casefold(): known for known in (*RECALIBRATORS, *ALIASES)}
+    spelled = {known.casefold(): known for known in (*RECALIBRATORS, *ALIASES, *BY_SEGMENT)}
     near = difflib.get_close_matches(name.casefold(), spelled, n=1)
     return f"; did you mean {spelled[near[0]]!r}?" if near else "."
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from believable.metrics import find_metric
 from believable.report.packed import PackedCells
-from believable.report.wording import long_name, percents, shown, signed
+from believable.report.wording import in_series, long_name, percents, shown, signed
 
 COMPARISON_DRAWS = 300
 SMALLEST_COMPARISON_P = 2 / (1 + COMPARISON_DRAWS)  # the smallest two-sided p-value that so many draws can give
@@ -239,7 +239,9 @@ class FoundSegment:
                 f"its observed rate rises {way} with the score than in other rows (average prediction {predicted}, "
                 f"observed rate {observed})"
             )
-        return f"observed rate {observed}, and {expected} in other rows with the same scores"
+        return (
+            f"average prediction {predicted}, observed rate {observed}; {expected} in other rows with the same scores"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,13 +362,19 @@ class SegmentFix:
     def in_words(self) -> str:
         """Say what maps by segment do."""
         how = "partial pooling" if self.method == "pooled" else "boosting"
-        ends = f"{percents(self.level)[0]} interval {self.gain_low:.4f} to {self.gain_high:.4f}"
+        what = f"A calibration map that depends on {in_series(self.columns)} ({how})"
+        ends = f"{self.gain_low:.4f} to {self.gain_high:.4f}"
         if not self.is_sure:
-            return f"Maps by segment ({', '.join(self.columns)}; {how}) do not lower the {self.score} surely ({ends})."
+            of = f"{percents(self.level)[0]} interval of the gain"
+            return f"{what} does not clearly lower the {self.score} ({of}: {ends})."
         return (
-            f"Maps by segment ({', '.join(self.columns)}; {how}) lower the {self.score} of all rows by {self.gain:.4f} "
-            f"({ends}), compared with one map for all."
+            f"{what} lowers the {self.score} of all rows by {self.gain:.4f} ({percents(self.level)[0]} interval "
+            f"{ends}), compared with one map for all."
         )
+
+    def beside(self, advice: str) -> str:
+        """Return the advice on one map for all rows as it reads beside that on segments."""
+        return f"If all rows are to have the same map: {advice[:1].lower()}{advice[1:]}" if self.is_sure else advice
 
     def gain_in(self, where: Mapping[str, str]) -> SegmentGain | None:
         """Return the gain of a segment; None if it has too few rows."""

@@ -263,7 +263,8 @@ def fix_section(audit: Audit) -> Section:
     fix = audit.fix
     if fix is None:
         return Section(lines=[f"No recalibration was tried: {audit.no_fix}"])
-    lines = [fix.rows, fix.advice]
+    by_segment = audit.segment_fix
+    lines = [fix.rows, fix.advice if by_segment is None else by_segment.beside(fix.advice)]
     if fix.refinement:
         lines.append(f"{fix.refinement[0].upper()}{fix.refinement[1:]}.")
     if any(math.isinf(one.log_loss) for one in fix.tried):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 METRIC_NAMES = {
     "auc": "AUC",
@@ -102,3 +103,9 @@ def shown(value: float | None, digits: int = 4) -> str:
 def signed(value: float) -> str:
     """Write a difference as `shown` does, with its sign."""
     return f"{value:+.4f}" if math.isfinite(value) else f"{'+' if value > 0 else ''}{shown(value)}"
+
+
+def in_series(names: Sequence[str]) -> str:
+    """Return names as they are listed in a sentence: "site, sex and age"."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last

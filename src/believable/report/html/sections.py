@@ -232,8 +232,9 @@ def _fix(audit: Audit) -> str:
     fix = audit.fix
     if fix is None:
         return f"<p>No recalibration was tried: {text(audit.no_fix) or 'it was not requested'}.</p>"
-    told = any(fix.advice in one for one in audit.advice)
-    body = [changes_table(audit)] if told else [f'<p class="lead">{prose(fix.advice)}</p>', changes_table(audit)]
+    said = fix.advice if audit.segment_fix is None else audit.segment_fix.beside(fix.advice)
+    told = any(said in one for one in audit.advice)
+    body = [changes_table(audit)] if told else [f'<p class="lead">{prose(said)}</p>', changes_table(audit)]
     if fix.refinement:
         body.append(f"<p>{prose(fix.refinement[:1].upper() + fix.refinement[1:])}.</p>")
     if fix.tried:  # the words above and the table may be of different rows

@@ -46,7 +46,7 @@ const Advice = (() => {
   }
 
   function worstSubgroup({ verdict, subgroups }) {
-    if (verdict.findings.length && verdict.findings[0].rule === "subgroup") return `Recalibrate ${verdict.findings[0].about} by itself.`;
+    if (verdict.findings.length && verdict.findings[0].rule === "subgroup") return `Recalibrate by segment: ${verdict.findings[0].about} needs a calibration map of its own.`;
     const least = verdict.miscalibrated ? verdict.high : 0;
     const flagged = subgroups.filter((part) => part.flagged && (part.low || 0) > least);
     if (!flagged.length) {

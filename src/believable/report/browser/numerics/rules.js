@@ -91,11 +91,11 @@ const Rules = (() => {
 
   // Parts are {name, share, evidence}.
   function classIsWrong(parts) {
-    return partIsWrong("class", parts, `of ${parts.length} classes are as wrong`);
+    return partIsWrong("class", parts, `of ${parts.length} classes need recalibration`);
   }
 
   function subgroupIsWrong(parts, total) {
-    const found = partIsWrong("subgroup", parts, `of ${total} subgroups are as wrong`);
+    const found = partIsWrong("subgroup", parts, `of ${total} subgroups need recalibration`);
     return found && { ...found, answer: CARE };
   }
 
