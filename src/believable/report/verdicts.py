@@ -242,6 +242,11 @@ class Verdict:
     places = renamed_attribute("places", "ranges")
 
     @property
+    def is_about_a_subgroup(self) -> bool:
+        """Whether the headline is about a subgroup or segment, not about all rows."""
+        return bool(self.findings) and self.findings[0].rule == "subgroup"
+
+    @property
     def bins(self) -> str:
         """The bins, in words."""
         return f"{self.n_bins} {self.strategy} {'bin' if self.n_bins == 1 else 'bins'}"

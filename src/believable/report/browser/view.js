@@ -262,10 +262,11 @@ const View = (() => {
     return made;
   }
 
-  function evidence({ text: { details } }) {
-    if (details.length <= MAX_EVIDENCE_LINES) return card("evidence", "Evidence", list(details));
+  function evidence({ verdict, text: { details } }) {
+    const title = verdict.findings[0]?.rule === "subgroup" ? "Evidence, all rows" : "Evidence";
+    if (details.length <= MAX_EVIDENCE_LINES) return card("evidence", title, list(details));
     const hidden = details.slice(MAX_EVIDENCE_LINES - 1);
-    return card("evidence", "Evidence", list(details.slice(0, MAX_EVIDENCE_LINES - 1)), html("details", {}, html("summary", {}, `${hidden.length} more`), list(hidden)));
+    return card("evidence", title, list(details.slice(0, MAX_EVIDENCE_LINES - 1)), html("details", {}, html("summary", {}, `${hidden.length} more`), list(hidden)));
   }
 
   function keyNumbers(audit) {

@@ -64,6 +64,7 @@ def as_page(audit: Audit) -> str:
         title=text(audit.title or "Predictions"),
         heading=name(audit.title or "Predictions"),
         css=asset("page.css"),
+        of_all_rows=", all rows" if audit.verdict.is_about_a_subgroup else "",
         made_on=text(audit.made_on),
         facts=facts(audit),
         nav=_nav((("evidence", "Evidence"), ("numbers", "Key numbers"), *((one.key, one.title) for one in further))),

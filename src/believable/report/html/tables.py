@@ -216,7 +216,7 @@ def segments_table(search: SegmentSearch) -> str:
                 of_share(one.mean_score),
                 of_share(one.rate),
                 of_share(one.expected),
-                of_number(one.gap),
+                Cell(f"{'+' if one.gap > 0 else ''}{number(one.gap)}", one.gap),
                 Cell(bar(one.gap, one.low, one.high, None, None, scale, 0.0), one.gap, "bars"),
                 Cell(span(one.low, one.high), one.low),
                 Cell(chance(one.adjusted), one.adjusted),
