@@ -105,6 +105,10 @@ def recalibrator_table() -> str:
         "each class has its formula, limits and options; [Which fix should I use?](which-fix.md) helps you choose. Use",
         'the alias in place of the class in `calibrate(..., method="platt")` and in `select`.',
         "",
+        "`GroupedRecalibrator` is not in the table, because it also reads columns such as the site. It adds corrections by",
+        'segment to a common map, which may be any of these. Its names in `calibrate(..., by=columns)` are `"pooled"` and',
+        '`"boosted"`; [It is right on average; is it right for me?](segments.md#correct-it) explains both.',
+        "",
         "| class | alias | what it is | reference |",
         "|---|---|---|---|",
     ]

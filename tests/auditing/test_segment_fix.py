@@ -79,7 +79,9 @@ def test_the_command_has_the_columns_without_a_fix_too():
     p, y, by = planted(n=4000)
     found = audit(p, y, by=by, find_segments=True, fix=False, command="believable fit rows.csv{by} -o map.json")
     about = found.verdict.findings[0].about
-    assert found.advice[0] == f"Recalibrate by segment: {about} needs a calibration map of its own."
+    rows = "on labelled rows that the model was not trained on"
+    assert found.advice[0] == f"Recalibrate by segment, {rows}: {about} needs a calibration map of its own."
+    assert not any(one.startswith("Recalibrate the scores") for one in found.advice)
     assert found.command == "believable fit rows.csv --by site,age -o map.json"
 
 

@@ -25,6 +25,7 @@ FEWEST_CLUSTERS = 10
 FEWEST_ROWS_PER_CLASS = 30
 FLOAT32_SLACK = 1e-4  # of the second digit: the decimal that a float32 rounds is not rounded again
 NEARLY_CONSTANT = 0.01  # scores with a smaller standard deviation hardly differ; events with a smaller rate are rare
+ON_OTHER_ROWS = "on labelled rows that the model was not trained on"
 ROWS_THAT_SHOW_EVERYTHING = 100_000  # with so many, even the smallest error is statistically significant
 
 
@@ -47,7 +48,7 @@ class AuditFacts:
 def advice(facts: AuditFacts) -> tuple[str, ...]:
     """Say what to do, the most useful first."""
     rules = [_more_data, _recalibrate, _worst_subgroup, _wrong_classes, _name_clusters, _quantile_bins]
-    if facts.verdict.findings and facts.verdict.findings[0].rule == "subgroup":  # then the headline is about it
+    if facts.verdict.is_about_a_subgroup:
         rules.insert(0, rules.pop(rules.index(_worst_subgroup)))
     return tuple(sentence for rule in rules if (sentence := rule(facts)))
 
@@ -83,7 +84,7 @@ def _recalibrate(facts: AuditFacts) -> str:
     verdict, fix = facts.verdict, facts.fix
     wrong = verdict.answer in ("use with care", "no, recalibrate first")
     if fix is None:
-        return "Recalibrate the scores on labelled rows that the model was not trained on." if wrong else ""
+        return f"Recalibrate the scores {ON_OTHER_ROWS}." if wrong and not verdict.is_about_a_subgroup else ""
     if fix.chosen == "nothing":
         return f"Recalibrating all rows alike would not clearly lower the {fix.score}." if wrong else fix.advice
     if facts.segment_fix is not None and facts.segment_fix.is_sure:  # the command then fits maps by segment
@@ -98,10 +99,11 @@ def _worst_subgroup(facts: AuditFacts) -> str:
     """
     verdict = facts.verdict
     found = () if facts.search is None else facts.search.found
-    if verdict.findings and verdict.findings[0].rule == "subgroup":
+    if verdict.is_about_a_subgroup:
         about = verdict.findings[0].about
         if facts.segment_fix is None:
-            return f"Recalibrate by segment: {about} needs a calibration map of its own."
+            rows = "" if facts.fix is not None else f", {ON_OTHER_ROWS}"
+            return f"Recalibrate by segment{rows}: {about} needs a calibration map of its own."
         what = "Recalibrate by segment." if facts.segment_fix.is_sure else f"Look at {about} by itself."
         return f"{what}{_gain_in(about, facts.segment_fix)}"
     if found:

@@ -240,8 +240,7 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
         segment_fix=by_segment,
         dropped=extras.dropped,
     )
-    blames_a_segment = bool(judged.findings) and judged.findings[0].rule == "subgroup"
-    untried = columns_of_segments(found, search) if blames_a_segment and not extras.fix else []
+    untried = columns_of_segments(found, search) if judged.is_about_a_subgroup and not extras.fix else []
     sums, line = source.sums, MULTILABEL_COMMAND if source.kind == "multilabel" else extras.command
     return Audit(
         title=extras.title,

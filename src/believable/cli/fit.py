@@ -132,6 +132,8 @@ def fit(
             )
         except BelievableError as error:
             raise InputError("{where}: {error}", where=where, error=error) from error
+    if output is not None and output != STANDARD_STREAM:
+        result.to_json(output)  # before printing, which a reader such as `head` may end
     console.print()
     say(console, "\n".join(map(in_options, result.lines())))
     if result.recalibrator.n_features_in_ == 1 and result.method != "nothing":
@@ -239,7 +241,6 @@ def _write(console: Console, result: Calibration, output: Path | None, by: Seque
     if output is None:
         say(console, "The calibration map was not saved: to save it, name a file with -o.")
         return
-    result.to_json(output)
     what = {"nothing": "it changes nothing", "base rate": "it replaces every score by the base rate"}
     needs = _what_it_needs(result.recalibrator) if by else ""
     say(console, f"Calibration map written to {output}: {what.get(result.method, result.method)}.{needs}")

@@ -215,7 +215,7 @@ def segment_errors(
         missing values are a level. A column without segments is left out, with a sentence in `notes`. For a statistic,
         the names of some of its columns; all of them by default.
     metric : {"expected_calibration_error", "average_difference"}
-        The error of a segment: the ECE in bins of equal width, or |observed rate - average prediction|.
+        The error of a segment: the ECE in bins of equal width, or ``|observed rate - average prediction|``.
     n_bins : int
         Number of bins of the ECE. From a `SegmentStats`, a cell belongs to the bin of its mean score.
     depth : int
@@ -240,7 +240,7 @@ def segment_errors(
 
     Notes
     -----
-    The error of a segment is sum_b W_b/W |rate_b - mean score_b|, over bins b, or over one bin.
+    The error of a segment is ``sum_b W_b/W |rate_b - mean score_b|``, over bins b, or over one bin.
 
     **Noise floor**: labels are drawn from the scores, and all errors are computed again. So the floor of the worst
     error allows for the number of segments, and for how they overlap.

@@ -16,7 +16,7 @@ from believable.inference.clusters import cluster_of_rows, rows_that_count
 from believable.inference.segment_clusters import allowing_for_clusters
 from believable.inference.segment_model import Estimate, Strata, gap_of, slope_of
 from believable.inference.segment_rows import check_min_rows, in_words
-from believable.inference.segment_search import Entries, Found, search, strata_of
+from believable.inference.segment_search import MOST_FOUND, Entries, Found, search, strata_of
 from believable.inference.subgroups import with_columns
 from believable.predictions import as_predictions
 from believable.stats import SegmentStats, Summary
@@ -290,6 +290,8 @@ def find_segments(
     notes = [note for one in tables for note in one.notes]
     if len(tables) > 1:
         notes.append(ONE_TABLE)
+    if len(found) == MOST_FOUND:
+        notes.append(f"the search stops at {MOST_FOUND} segments: there may be more")
     names = tuple(name for one in tables for name in one.names)
     tail = (1 - level) / 2 * len(found) / max(searched, 1)
     strata = strata_of(found)

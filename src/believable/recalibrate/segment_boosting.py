@@ -103,7 +103,7 @@ def fit_boosted(
     >>> fitted = fit_boosted([Levels("site", ("a", "b", "c"))], counted)
     >>> from believable.recalibrate.segment_tables import boosted_logits
     >>> boosted_logits(fitted, np.zeros(4), np.array([[0, 1, 2, -1]])).round(1)
-    array([-0. ,  1. , -0. ,  0. ])
+    array([-0. ,  0.9,  0. ,  0. ])
     """
     counts = _Counts.of(counted, [len(one.names) for one in columns])
     divisions = list(_divisions(columns))

@@ -8,6 +8,7 @@ const Advice = (() => {
   const [FLOAT32_SLACK, NEARLY_CONSTANT, ROWS_THAT_SHOW_EVERYTHING] = [1e-4, 0.01, 100000];
   const [HEAP_SHARE, FEWEST_ON_HEAP, HEAPED_SHARE, FEWEST_FOR_HEAPS, MAX_HEAPS_NAMED] = [0.02, 3, 0.5, 20, 8];
   const [ROUND_STEP, CLOSENESS] = [0.05, 1e-6];
+  const ON_OTHER_ROWS = "on labelled rows that the model was not trained on";
   const WRONG = ["use with care", "no, recalibrate first"];
   const IN_WORDS = {
     "over-confident": "is over-confident",
@@ -21,7 +22,7 @@ const Advice = (() => {
   // Facts are {rows, stats, verdict, metrics, fix, parts, subgroups, dropped}.
   function advice(facts) {
     const rules = [moreData, recalibrate, worstSubgroup, wrongClasses, nameClusters, quantileBins];
-    if (facts.verdict.findings.length && facts.verdict.findings[0].rule === "subgroup") rules.unshift(...rules.splice(2, 1));
+    if (isAboutASubgroup(facts.verdict)) rules.unshift(...rules.splice(2, 1));
     return rules.map((rule) => rule(facts)).filter(Boolean);
   }
 
@@ -40,13 +41,15 @@ const Advice = (() => {
 
   function recalibrate({ verdict, fix }) {
     const wrong = WRONG.includes(verdict.answer);
-    if (!fix) return wrong ? "Recalibrate the scores on labelled rows that the model was not trained on." : "";
+    if (!fix) return wrong && !isAboutASubgroup(verdict) ? `Recalibrate the scores ${ON_OTHER_ROWS}.` : "";
     if (fix.chosen === "nothing") return wrong ? `Recalibrating all rows alike would not clearly lower the ${fix.score}.` : fix.advice;
     return wrong ? fix.advice : `Recalibration is optional. ${fix.advice}`;
   }
 
-  function worstSubgroup({ verdict, subgroups }) {
-    if (verdict.findings.length && verdict.findings[0].rule === "subgroup") return `Recalibrate by segment: ${verdict.findings[0].about} needs a calibration map of its own.`;
+  const isAboutASubgroup = ({ findings }) => findings.length > 0 && findings[0].rule === "subgroup";
+
+  function worstSubgroup({ verdict, fix, subgroups }) {
+    if (isAboutASubgroup(verdict)) return `Recalibrate by segment${fix ? "" : `, ${ON_OTHER_ROWS}`}: ${verdict.findings[0].about} needs a calibration map of its own.`;
     const least = verdict.miscalibrated ? verdict.high : 0;
     const flagged = subgroups.filter((part) => part.flagged && (part.low || 0) > least);
     if (!flagged.length) {
