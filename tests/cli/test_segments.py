@@ -282,3 +282,45 @@ def test_no_column_has_segments(run, tmp_path):
     odd().select("patient_id", "p", "y").write_csv(tmp_path / "odd.csv")
     result = run("audit", tmp_path / "odd.csv", "--find-segments")
     assert "no column to search for segments, besides p, y: patient_id (has 300 values in 300 rows)" in result.stderr
+
+
+# --- files read in one pass -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """The patients in two Parquet files, with scores and in percent."""
+    path = tmp_path_factory.mktemp("parts")
+    rows = patients(6000).with_columns(percent=100 * polars.col("p"))
+    rows[:2500].write_parquet(path / "1.parquet")
+    rows[2500:].write_parquet(path / "2.parquet")
+    rows.write_csv(path / "all.csv")
+    return path
+
+
+def found_in(run, path, *args):
+    """Return the audit of files, as JSON."""
+    result = run("audit", *args, "--by", "site,age", "--find-segments", "--no-fix", "--json", path / "audit.json")
+    assert result.exit_code == 0, result.output
+    return json.loads((path / "audit.json").read_text())
+
+
+def test_combinations_are_searched_in_one_pass(run, parts):
+    """The files are read again to count combinations of columns: the segments are those of the rows."""
+    streamed = found_in(run, parts, parts / "1.parquet", parts / "2.parquet", "--prob", "p")
+    rows = found_in(run, parts, parts / "all.csv", "--prob", "p")
+    assert any(len(one["where"]) == 2 for one in rows["segments"]["found"])
+    for found, wanted in zip(streamed["segments"]["found"], rows["segments"]["found"], strict=True):
+        assert (found["where"], found["n"]) == (wanted["where"], wanted["n"])
+        assert (found["gap"], found["high"]) == pytest.approx((wanted["gap"], wanted["high"]), rel=1e-9)
+
+
+def test_a_note_says_where_combinations_cannot_be_counted(run, parts):
+    """Single columns are searched then."""
+    found = found_in(run, parts, parts / "1.parquet", parts / "2.parquet", "--prob", "percent", "--percent")
+    assert all(len(one["where"]) == 1 for one in found["segments"]["found"])
+    assert any(
+        note == "only single columns were searched for segments, because combinations could not be counted: scores are "
+        "in percent"
+        for note in found["notes"]
+    )

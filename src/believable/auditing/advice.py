@@ -48,7 +48,7 @@ class AuditFacts:
 def advice(facts: AuditFacts) -> tuple[str, ...]:
     """Say what to do, the most useful first."""
     rules = [_more_data, _recalibrate, _worst_subgroup, _wrong_classes, _name_clusters, _quantile_bins]
-    if facts.verdict.is_about_a_subgroup:
+    if facts.verdict.is_about_a_subgroup or (facts.search is not None and facts.search.found):
         rules.insert(0, rules.pop(rules.index(_worst_subgroup)))
     return tuple(sentence for rule in rules if (sentence := rule(facts)))
 
@@ -85,10 +85,12 @@ def _recalibrate(facts: AuditFacts) -> str:
     wrong = verdict.answer in ("use with care", "no, recalibrate first")
     if fix is None:
         return f"Recalibrate the scores {ON_OTHER_ROWS}." if wrong and not verdict.is_about_a_subgroup else ""
-    if fix.chosen == "nothing":
-        return f"Recalibrating all rows alike would not clearly lower the {fix.score}." if wrong else fix.advice
+    if fix.chosen == "nothing" and wrong:
+        return f"Recalibrating all rows alike would not clearly lower the {fix.score}."
     if facts.segment_fix is not None and facts.segment_fix.is_sure:  # the command then fits maps by segment
         return facts.segment_fix.beside(fix.advice)
+    if fix.chosen == "nothing":
+        return fix.advice
     return fix.advice if wrong else f"Recalibration is optional. {fix.advice}"
 
 

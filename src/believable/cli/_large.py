@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -17,7 +17,8 @@ from believable.cli._wording import in_options
 from believable.errors import BelievableError, InputError
 
 if TYPE_CHECKING:
-    from believable.stats import Summary
+    from believable.readers.passes.one_pass import Passed
+    from believable.stats import SegmentStats, Summary
 
 MAX_ROWS_HELD = 5_000_000  # longer Parquet files are read in one pass
 OPTIONS_OF_LARGE_FILES = ("stream", "checkpoint", "checkpoint_every", "save_summary")
@@ -39,6 +40,7 @@ class Large:
     taken: str
     notes: tuple[str, ...]
     by: list[str] | None = None
+    segments: SegmentStats | None = None  # to search, if combinations of columns were counted
 
 
 def is_large(files: Sequence[Path], asked: Mapping[str, Any]) -> bool:
@@ -186,7 +188,40 @@ def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
     )
     passed = pass_over(list(files) if len(files) > 1 else files[0], settings, say=note)
     title = passed.title if len(files) == 1 else _called(files)
-    return Large(passed.summary, title, passed.taken, tuple(map(in_options, passed.notes)))
+    large = Large(passed.summary, title, passed.taken, tuple(map(in_options, passed.notes)))
+    return _with_combinations(large, passed, asked) if asked.get("find_segments") else large
+
+
+def _with_combinations(large: Large, passed: Passed, asked: Mapping[str, Any]) -> Large:
+    """Count combinations of columns, for which the files are read again; a note says if that cannot be done."""
+    from believable.engines import segment_stats
+    from believable.stats.summary import MAX_SUBGROUP_LEVELS
+
+    columns, summary = passed.columns, passed.summary
+    why = "scores are in percent" if asked["percent"] else ""
+    try:
+        if not why:
+            counted = segment_stats(
+                passed.parts.scan(),
+                columns.prob[0] if len(columns.prob) == 1 else columns.prob,
+                columns.label,
+                by=columns.by,
+                weight=columns.weight,
+                max_levels=MAX_SUBGROUP_LEVELS,
+                from_logits=scale_of(asked.get("scores"), asked["logits"]) == "logits",
+                pos_label=asked["pos_label"],
+                neg_label=asked["neg_label"],
+                classes=columns.classes,
+                on_invalid="drop" if asked["drop_missing"] else "error",
+                pairs=summary.are_pairs,
+            )
+            if counted.rows == summary.n:
+                return replace(large, segments=counted)
+            why = f"they count {counted.rows:,} rows, not {summary.n:,}"
+    except BelievableError as error:
+        why = str(error)
+    said = f"only single columns were searched for segments, because combinations could not be counted: {why}"
+    return replace(large, notes=(*large.notes, said))
 
 
 def _is_other(file: Path) -> bool:

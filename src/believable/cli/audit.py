@@ -441,7 +441,7 @@ def _made(
         n_bins=settings.how.bins,
         strategy=settings.how.strategy,
         notion=settings.notion,
-        find_segments=settings.find_segments,
+        find_segments=(isinstance(found_in, Large) and found_in.segments) or settings.find_segments,
         compare_with=None if other is None else other.predictions,
         other=other_name,
         fix=settings.fix,

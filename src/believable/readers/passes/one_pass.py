@@ -200,12 +200,18 @@ class Passed:
         Which columns were read as what, in words.
     notes : tuple of str
         Notes for the report.
+    parts : Parts
+        The files.
+    columns : Columns
+        The columns that were read.
     """
 
     summary: Summary
     title: str
     taken: str
     notes: tuple[str, ...]
+    parts: Parts
+    columns: Columns
 
 
 def summarize_files(
@@ -330,7 +336,7 @@ def pass_over(
     ]
     title = Path(parts.name).name or parts.name
     scale = "" if state.seen is None else state.seen.meaning
-    return Passed(summary, title, columns.words(scale), tuple(notes))
+    return Passed(summary, title, columns.words(scale), tuple(notes), parts, columns)
 
 
 def _columns(parts: Parts, asked: ColumnsAsked) -> tuple[Parts, Columns]:

@@ -87,6 +87,12 @@ class Parts:
         """The number of rows of all files."""
         return sum(part.rows for part in self.files)
 
+    def scan(self) -> polars.LazyFrame:
+        """Return the rows of all files."""
+        import polars
+
+        return polars.concat([part.scan().select(list(self.schema)) for part in self.files], how="vertical_relaxed")
+
     def checked(self, names: Iterable[str], scores: Sequence[str]) -> Parts:
         """Raise if a file lacks one of these columns or has another type; return the parts with all types known.
 
