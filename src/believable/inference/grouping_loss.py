@@ -252,8 +252,8 @@ def _regions(table: SegmentRows, bins: Ints, min_rows: int) -> Ints:
         rows = np.bincount(number, table.w[waiting]) ** 2 / np.bincount(number, table.w2[waiting])
         enough = rows >= (min_rows if depth else 2) * (1 - ROUNDING)
         kept = enough[number]
-        region[waiting[kept]] = begin + (np.cumsum(enough) - 1)[number[kept]]
-        begin += int(enough.sum())
+        region[waiting[kept]] = begin + (np.cumsum(enough, dtype=np.int64) - 1)[number[kept]]
+        begin += int(np.count_nonzero(enough))
         waiting = waiting[~kept]
         if not len(waiting):
             break

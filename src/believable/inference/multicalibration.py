@@ -266,7 +266,7 @@ def _ranges(table: SegmentRows, part: Part, weight: Float64s) -> Float64s:
     a segment of little weight loses no digits to the others.
     """
     count = np.bincount(part.key)
-    stop = np.cumsum(count)
+    stop = np.cumsum(count, dtype=np.int64)
     order = np.argsort(_narrow(part.key, len(count)), kind="stable")
     reached = np.cumsum(((table.wy - table.wp) / weight[part.key])[order])
     before = np.append(0.0, reached[stop[:-1] - 1])

@@ -95,7 +95,7 @@ class SegmentColumns:
 
     def _of(self, rule: Levels, given: Array) -> Array:
         if rule.cuts is not None:
-            self._remember(rule, int(np.isnan(given).sum()) if given.dtype.kind == "f" else 0, [])
+            self._remember(rule, int(np.count_nonzero(np.isnan(given))) if given.dtype.kind == "f" else 0, [])
             return given
         names = list(map(self._level_of[rule.column], given.tolist()))
         known = {*rule.names, None}
