@@ -561,6 +561,35 @@ def test_types_that_an_engine_cannot_look_up(engine):
         segment_stats(frame, by="wait")
 
 
+@pytest.mark.parametrize("engine", ["polars", "pyarrow"])
+def test_periods_of_pandas(engine):
+    """Outside pandas, they are of a type that the engine does not know."""
+    pd = pytest.importorskip("pandas")
+    months = pd.Series(pd.PeriodIndex([f"2024-0{k + 1}" for k in K], freq="M"))
+    frame = pd.DataFrame({"p": P, "y": Y, "month": months})
+    assert segment_stats(frame, by="month").levels_of("month")[:2] == ("2024-01", "2024-02")
+    with pytest.raises(InputError, match=f"{engine} cannot look up values of the type of by column 'month': cast it"):
+        segment_stats(ENGINES[engine](pa.Table.from_pandas(frame)), by="month")
+
+
+@pytest.mark.parametrize("engine", ["pandas", "dask"])
+@pytest.mark.parametrize("name", ["bands", "long"])
+def test_categories_of_pandas(engine, name):
+    """They are named as they are, also beside a missing value."""
+    pd = pytest.importorskip("pandas")
+    values = {
+        "bands": pd.cut(pd.Series(gaps(K.tolist())), [-1, 1, 5]),
+        "long": pd.Series(pd.Categorical(gaps((2**60 + K).tolist()))),
+    }[name]
+    frame = pd.DataFrame({"p": P, "y": Y, "c": values})
+    if engine == "dask":
+        need("dask")
+        frame = importlib.import_module("dask.dataframe").from_pandas(frame, npartitions=3)
+    found = segment_stats(frame, by="c")
+    assert_same(found, SegmentStats.of(Predictions(P, Y), {"c": values}))
+    assert found.levels_of("c")[0] == {"bands": "(-1, 1]", "long": str(2**60)}[name]
+
+
 def test_uuids_of_duckdb():
     """The type has no name; a column of it that is missing has."""
     frame = ENGINES["duckdb"](table_of(site=pa.array([f"{k:032}" for k in K])))

@@ -204,6 +204,37 @@ def test_columns_may_be_in_the_data_frame():
     np.testing.assert_array_equal(inside.transform(frame)[:, 0], beside.transform(p, by={"site": site}))
     with pytest.raises(InputError, match="X lacks column 'site'"):
         inside.transform(frame.select("p"))
+    with pytest.raises(InputError, match=r"^column 'sex' of X must hold numbers, got the text 'M' at row 0$"):
+        GroupedRecalibrator("site").fit(frame.with_columns(sex=pl.lit("M")), y)
+
+
+def test_columns_belong_to_the_rows_of_the_scores():
+    """Rows pair by position, so that another index is refused; as in the search for segments."""
+    pd = pytest.importorskip("pandas")
+    p, y, site = rows(500)
+    moved = pd.Series(site, index=range(1, 501), name="site")
+    model = GroupedRecalibrator().fit(pd.Series(p), y, by={"site": site})
+    message = "the indexes of {} and by 'site' differ: 0 and 1 at row 0"
+    for by in (moved, moved.to_frame(), {"site": moved}):
+        with pytest.raises(InputError, match=message.format("X")):
+            GroupedRecalibrator().fit(pd.Series(p), y, by=by)
+        with pytest.raises(InputError, match=message.format("y")):
+            GroupedRecalibrator().fit(p, pd.Series(y), by=by)
+        with pytest.raises(InputError, match=message.format("X")):
+            model.transform(pd.Series(p), by=by)
+        np.testing.assert_array_equal(model.transform(p, by=by), model.transform(p, by={"site": site}))
+
+
+def test_a_map_fitted_to_one_container_is_right_for_another():
+    """Long integers are exact beside a missing value, so that no row gets the map of another hospital."""
+    p, y, site = rows(1000)
+    names = 2**60 + np.searchsorted(["a", "b", "c"], site)
+    model = GroupedRecalibrator().fit(p, y, by={"hospital": names})
+    new = [2**60, 2**60 + 1, None, 2**60 + 2]
+    found = model.transform([0.5] * 4, by=pl.DataFrame({"hospital": new}))
+    each = [model.transform([0.5], by={"hospital": [one]})[0] for one in new]
+    np.testing.assert_array_equal(found, each)
+    assert len(set(each)) == 4
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------

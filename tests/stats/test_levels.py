@@ -53,7 +53,7 @@ def levels_of(values, name="column", **choices):
         (np.array(["2024-01-31T06:00", "NaT"], NS), ["2024-01-31 06:00:00", MISSING]),
         (np.array([3_600_000_000_000, "NaT"], "timedelta64[ns]"), ["1:00:00", MISSING]),
         (np.array([datetime.date(2024, 1, 31), None]), ["2024-01-31", MISSING]),
-        (np.array([Decimal("1.10"), Decimal("NaN")]), ["1.10", MISSING]),
+        (np.array([Decimal("1.10"), Decimal("NaN")]), ["1.1", MISSING]),
         ([np.inf, -np.inf, 1.0], ["inf", "-inf", "1"]),
         ([10**400, 10**400 + 1], [str(10**400), str(10**400 + 1)]),
         ([2**60, 2**60 + 1], [str(2**60), str(2**60 + 1)]),
@@ -72,6 +72,10 @@ def test_values_in_words(values, words):
         ([1.5, np.nan, -2.0], ("-2", "1.5", MISSING)),
         (np.array([None, "b", "a"], object), ("a", "b", MISSING)),
         ([True, False], ("False", "True")),
+        (
+            [2**60 + 1, 2**60, -(2**60), -(2**60) - 1, None],
+            (*map(str, [-(2**60) - 1, -(2**60), 2**60, 2**60 + 1]), MISSING),
+        ),
     ],
 )
 def test_levels_are_in_order(values, names):
@@ -341,15 +345,25 @@ def test_sentences_about_changes():
     ("by", "reason"),
     [
         (None, "by is missing: pass the columns of segments, as a data frame or a mapping of names"),
-        ({"x": ["a"] * 3}, r"by 'x' has 3 entries, but the predictions have 4 rows \(rows of weight 0 do not count\)"),
+        ({"x": ["a"] * 3}, "by 'x' has 3 entries, but the predictions have 4 rows$"),
         ({"x": np.zeros((4, 2))}, r"by 'x' must be 1-D, one entry per row, got shape \(4, 2\)"),
         ({"x": np.array([{}, {}, {}, {}])}, "by 'x' must hold one number, text or date per row"),
+        ("site", r"^by is the text 'site': pass the column itself, such as frame\['site'\]$"),
+        (np.zeros((4, 2)), r"^by must be a data frame, a mapping .* or one column, got a ndarray of shape \(4, 2\)$"),
+        ([np.zeros(4), np.ones(4)], r"^by must be a data frame, .* or one column, got a list of shape \(2, 4\)$"),
+        (5, "^by must be a data frame, a mapping of names to columns, or one column, got int$"),
     ],
 )
 def test_refusals(by, reason):
     """What is no column of these rows is refused."""
     with pytest.raises(InputError, match=reason):
         level_columns(by, 4)
+
+
+def test_rows_without_weight_are_mentioned_where_there_are_weights():
+    """Elsewhere, a wrong length has another cause."""
+    with pytest.raises(InputError, match=r"but the predictions have 4 rows \(rows of weight 0 do not count\)$"):
+        level_columns({"x": ["a"] * 3}, 4, weighted=True)
 
 
 def test_columns_by_name():

@@ -344,6 +344,7 @@ DAMAGED = {
     "numbered": ({"columns": [COLUMN | {"names": [1, 2, 3]}]}, "the saved levels must be distinct names"),
     "cuts": ({"columns": [COLUMN | {"cuts": [2.0, 1.0]}]}, "the saved cuts must be in ascending order"),
     "endless cuts": ({"columns": [COLUMN | {"cuts": [math.inf]}]}, "the saved cuts must be finite"),
+    "cuts of texts": ({"columns": [COLUMN | {"cuts": [1.0]}]}, "the saved levels must be the ranges between the cuts"),
     "fewer columns": ({"columns": SAVED["columns"][:2]}, "the saved columns do not have the same length"),
     "short": ({"n": SAVED["n"][1:]}, "the saved columns do not have the same length"),
     "codes": ({"codes": [[9] * len(SAVED["n"])] * 3}, "the saved codes go beyond the levels or cells"),
@@ -354,6 +355,8 @@ DAMAGED = {
     "w": ({"w": [0.0] * len(SAVED["n"])}, "the saved entries must have rows of positive weight"),
     "events": ({"ny": [1e6] * len(SAVED["n"])}, "the saved ny lies outside its range"),
     "wy": ({"wy": [-1.0] * len(SAVED["n"])}, "the saved wy lies outside its range"),
+    "w2": ({"w2": [1e9] * len(SAVED["n"])}, "the saved w2 lies outside its range"),
+    "little w2": ({"w2": [1e-9] * len(SAVED["n"])}, "the saved w2 lies outside its range"),
     "scores": ({"cell": [5] * len(SAVED["n"])}, "the saved scores of key 5 have the mean .*, which is not in its bin"),
     "nan": ({"w2": [math.nan] * len(SAVED["n"])}, "the saved w2 must be finite"),
     "no rows": (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+from decimal import Decimal
 
 import numpy as np
 import polars
@@ -307,6 +309,36 @@ def test_a_map_of_the_scores_alone_reads_nothing_else(tmp_path, old):
     assert (done.by, done.notes) == ((), ())
     assert calibrated(tmp_path / "wider.csv") == model.transform(old["p"].to_numpy()).tolist()
     assert str(done) == "400 rows; used scores p, added p_calibrated"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [2**60, 2**60 + 1, None],
+        [Decimal(2**53), Decimal(2**53 + 2), Decimal("1.10")],
+        [datetime.timedelta(days=1), datetime.timedelta(seconds=5), None],
+        [datetime.time(1, 30), datetime.time(1, 30, 0, 500_000), None],
+        [
+            datetime.datetime(2024, 1, 31, 6, tzinfo=datetime.UTC),
+            datetime.datetime(2024, 1, 31, tzinfo=datetime.UTC),
+            None,
+        ],
+    ],
+    ids=["long", "decimals", "durations", "times of day", "times"],
+)
+def test_values_of_parquet(tmp_path, old, values):
+    """A map that was fitted in Python finds the levels of the file, and so does one that was fitted to the file."""
+    by = polars.Series("c", [values[i % 3] for i in range(N)])
+    if by.dtype == polars.Datetime:
+        by = by.dt.convert_time_zone("Asia/Tokyo")
+    path = save(old.select("p", "y").with_columns(by), tmp_path / "new.parquet")
+    model = GroupedRecalibrator().fit(old["p"].to_numpy(), old["y"].to_numpy(), by={"c": list(by)})
+    done = apply_to_file(model, path, tmp_path / "wider.parquet")
+    assert not [note for note in done.notes if "was not fitted to" in note]
+    expected = model.transform(old["p"].to_numpy(), by=by.to_frame()).tolist()
+    assert calibrated(tmp_path / "wider.parquet") == expected
+    loaded = load(path, prob="p", label="y", by="c")
+    assert GroupedRecalibrator().fit(old["p"].to_numpy(), old["y"].to_numpy(), by=loaded.by).levels_ == model.levels_
 
 
 # --- one cell ---------------------------------------------------------------------------------------------------------

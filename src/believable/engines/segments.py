@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache, reduce
 from math import isinf
@@ -15,6 +14,7 @@ import narwhals as nw
 import numpy as np
 
 from believable import _check
+from believable._arrays import as_values
 from believable._types import Array, Float64s, Int64s, Ints
 from believable.binning import Edges, Grid
 from believable.engines.cells import either, exactly, flag, number, stages
@@ -218,8 +218,9 @@ class _Column:
         """Return a column; of objects, the first one decides on the type."""
         name = columns.by[place]
         dtype = frame.settled(name, dtype, (object,))
-        odd = dtype == nw.Duration or (dtype == nw.Unknown and frame.first(name) is not None)  # such as UUID
-        if odd and frame.engine in ("duckdb", "ibis"):
+        unknown = dtype == nw.Unknown and frame.first(name) is not None  # such as a UUID, or a period of pandas
+        in_sql, in_arrow = (frame.engine in engines for engines in (("duckdb", "ibis"), ("polars", "pyarrow")))
+        if (unknown and (in_sql or in_arrow)) or (dtype == nw.Duration and in_sql):
             raise InputError(
                 f"{frame.engine} cannot look up values of the type of by column {name!r}: cast it to text or a number"
             )
@@ -349,7 +350,7 @@ class _Rule:
                 f"this engine cannot find the values of column {self.levels.column!r} again: cast it to text first"
             )
         kept = occurs[1:] | (np.arange(len(names)) < self.known)
-        code_of = np.concatenate([[0], np.cumsum(kept) - 1])
+        code_of = np.concatenate([[0], np.cumsum(kept, dtype=np.int64) - 1])
         if self.levels.combines:
             code_of[0] = code_of[names.index(OTHERS) + 1]
         return replace(self.levels, names=tuple(name for name, keep in zip(names, kept, strict=True) if keep)), code_of
@@ -359,20 +360,9 @@ def _names_of(levels: Levels, found: Sequence[Any]) -> list[str]:
     """Return the level of each value."""
     if not found:
         return []
-    values, same = Values.of([_plain(value) for value in found])
+    values, same = Values.of(found)
     names = levels.names_of(values)
     return [names[i] for i in same.tolist()]
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as NumPy's arrays hold it: not of a type of pandas, and a time in UTC, without its zone."""
-    if _check.is_missing(value):
-        return None
-    if hasattr(value, "to_pytimedelta"):
-        return value.to_pytimedelta()
-    if hasattr(value, "to_pydatetime"):
-        value = value.to_pydatetime(warn=False)
-    return value.astimezone(UTC).replace(tzinfo=None) if isinstance(value, datetime) and value.tzinfo else value
 
 
 def _learned(column: _Column, n: int, max_levels: int, n_ranges: int) -> tuple[_Rule, str]:
@@ -459,7 +449,7 @@ class _ValueCounts(NamedTuple):
     @property
     def values(self) -> tuple[Values, Array]:
         """The values as text and as numbers, and the place of each one found among them."""
-        return Values.of([_plain(value) for value in self.found])
+        return Values.of(self.found)
 
 
 def _value_counts(column: _Column) -> _ValueCounts:
@@ -476,11 +466,19 @@ def _value_counts(column: _Column) -> _ValueCounts:
         counts = counts.with_columns(flag(~value.is_null()).alias("there"), value.cast(nw.String).alias("word"))
         counts = counts.sort("there", "n", "word", descending=[False, True, False])
         found = _collected(counts.head(MOST_VALUES), engine)
-    return _ValueCounts.of(found.get_column("value").to_list(), _integers(found.get_column("n")), distinct)
+    return _ValueCounts.of(_listed(found.get_column("value")), _integers(found.get_column("n")), distinct)
 
 
 def _by_value(rows: Any) -> Any:
     return rows.group_by("value").agg(nw.len().alias("n"))
+
+
+def _listed(column: Any) -> list[Any]:
+    """Return values; categories of pandas as they are, which are other ones beside a missing value."""
+    native = nw.to_native(column)
+    return list(
+        as_values(native, column.name).tolist() if str(getattr(native, "dtype", "")) == "category" else column.to_list()
+    )
 
 
 def _integers(column: Any) -> Int64s:
@@ -491,21 +489,30 @@ def _value_counts_of_dask(native: Any, reader: _Reader) -> _ValueCounts:
     """Count the values of each partition as a pandas frame; dask adds them."""
     meta = _values_of_partition(native._meta, reader)
     parts = native.map_partitions(_values_of_partition, reader, meta=meta, enforce_metadata=False)
-    counts = parts.groupby("value", dropna=False, sort=False)[["n"]].sum().reset_index()
-    found = _most_frequent(counts.map_partitions(_most_frequent, meta=meta, enforce_metadata=False).compute())
-    distinct = len(found) if len(found) < MOST_VALUES else int(counts.index.size.compute())
+    there = parts["value"].notnull()  # beside NaN, pandas makes integers and their intervals floats
+    counts = parts[there].groupby("value", sort=False)[["n"]].sum().reset_index()
+    absent = parts[~there]["n"].sum()
+    found = counts.map_partitions(_most_frequent, absent, meta=meta, enforce_metadata=False).compute()
+    distinct = len(found)
+    if distinct == MOST_VALUES:  # there may be more
+        distinct = int(counts.index.size.compute()) + _check.is_missing(found["value"].iloc[0])
     return _ValueCounts.of(found["value"].tolist(), found["n"].to_numpy().astype(np.int64), distinct)
 
 
 def _values_of_partition(part: Any, reader: _Reader) -> Any:
-    counts = _by_value(reader(nw.from_native(part.reset_index(drop=True), eager_only=True))).to_native()
-    return counts.astype({"value": "object", "n": "int64"})  # partitions may have other categories
+    found = _by_value(reader(nw.from_native(part.reset_index(drop=True), eager_only=True)))
+    counts, values = found.to_native(), _listed(found.get_column("value"))
+    counts = counts.assign(value=type(counts["value"])(values, counts.index, "object"))
+    return counts.astype({"n": "int64"})  # partitions may have other categories
 
 
-def _most_frequent(counts: Any) -> Any:
-    order = counts.assign(there=counts["value"].notna(), word=counts["value"].map(str))
-    order = order.sort_values(["there", "n", "word"], ascending=[True, False, True])
-    return order.head(MOST_VALUES).drop(columns=["there", "word"])
+def _most_frequent(counts: Any, absent: Any) -> Any:
+    """Return the values with the most rows and, first, the number of rows without one."""
+    order = counts.assign(word=counts["value"].map(str)).sort_values(["n", "word"], ascending=[False, True])
+    gone = [None] if absent else []
+    values = [*gone, *order["value"].tolist()][:MOST_VALUES]
+    frame = type(counts)({"n": [*([absent] * len(gone)), *order["n"].tolist()][:MOST_VALUES]})
+    return frame.assign(value=type(counts["value"])(values, dtype="object"))
 
 
 # --- exact quantiles of a quantity ------------------------------------------------------------------------------------

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from believable import _check
-from believable._arrays import as_numpy
+from believable._arrays import as_values
 from believable._types import Array, Float64s, Ints
 from believable.errors import InputError
 from believable.inference.cells import Cells
 from believable.predictions import Predictions
 from believable.predictions.view import View
+from believable.stats.values import OTHER_LENGTH, WITHOUT_WEIGHT
 
 MAX_UNITS = 2000  # more units are merged at random, which preserves the variance of every sum
 
@@ -26,12 +27,17 @@ def cluster_of_rows(clusters: Any, predictions: Any, source: Predictions, sample
 
 def numbered_clusters(array: Array) -> Ints:
     """Return the cluster of each row, numbered from 0, or raise if one is missing or all are the same."""
-    missing = [i for i, value in enumerate(array.tolist()) if value is None or value != value]
+    missing = [i for i, value in enumerate(array.tolist()) if _check.is_missing(value)]
     if missing:
         raise InputError(
             "{argument} must name a cluster in every row; it is missing at {row}", argument="clusters", row=missing[0]
         )
-    _, cluster = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
+    if array.dtype == object:
+        texts: dict[str, int] = {}
+        codes = [texts.setdefault(str(value), len(texts)) for value in array.tolist()]
+        cluster = np.argsort(np.argsort(np.array(list(texts), object)))[codes]  # in the order of the alphabet
+    else:
+        cluster = np.unique(array, return_inverse=True)[1]
     if cluster.max() == 0:
         raise InputError(
             "{argument} holds only one cluster: the variation between clusters needs at least two", argument="clusters"
@@ -44,7 +50,7 @@ def rows_that_count(values: Any, name: str, predictions: Any, source: Prediction
     index = _check.index_of(values)
     if index is not None and source.given_index is not None:
         _check.refuse_other_index(source.given_index, index, "predictions", name)
-    array = as_numpy(values, name)
+    array = as_values(values, name)
     if array.ndim != 1:
         raise InputError("{argument} must be 1-D, one entry per row, got shape {got}", argument=name, got=array.shape)
     if not isinstance(predictions, Predictions) and sample_weight is not None and len(array) != len(source):
@@ -52,7 +58,7 @@ def rows_that_count(values: Any, name: str, predictions: Any, source: Prediction
         array = array[kept] if len(kept) == len(array) else array
     if len(array) != len(source):
         raise InputError(
-            "{argument} has {got} entries, but the predictions have {needed} rows (rows of weight 0 do not count)",
+            OTHER_LENGTH + (WITHOUT_WEIGHT if source.weights is not None or sample_weight is not None else ""),
             argument=name,
             got=len(array),
             needed=len(source),

@@ -81,13 +81,13 @@ class SegmentRows:
             raise UndefinedError("segments need one score per row: pass one of the independent columns at a time")
         score, outcome, weight, *_ = source.all_pairs(view)
         y = np.asarray(outcome, np.float64)
-        found = level_columns(given, len(source), y, **choices)
+        found = level_columns(given, len(source), y, weighted=weight is not None, **choices)
         if given and not found.kept:
             raise UndefinedError(f"there are no segments: {'; '.join(found.notes)}")
         order = np.argsort(score, kind="stable")
         score, y = score[order], y[order]
         w = np.ones(len(y)) if weight is None else np.asarray(weight, np.float64)[order]
-        rank = np.cumsum(np.concatenate([[0], score[1:] != score[:-1]]))
+        rank = np.cumsum(np.concatenate([[0], score[1:] != score[:-1]]), dtype=np.int64)
         codes = np.stack([one.codes[order] for one in found.kept]) if found.kept else np.empty((0, len(y)), np.int64)
         p = score.astype(np.float64)
         sums = (np.ones(len(y), np.int64), w, w * p, w * y, w * w)
@@ -151,7 +151,7 @@ class SegmentRows:
         """Return the range of each entry's score: at most `count`, of equally many rows; equal scores stay together."""
         last = np.append(self.place[1:] != self.place[:-1], True)
         until = np.cumsum(self.n)[last]
-        return np.asarray(((until - 1) * count // until[-1])[np.cumsum(last) - last])
+        return np.asarray(((until - 1) * count // until[-1])[np.cumsum(last, dtype=np.int64) - last])
 
     def parts(self, depth: int, smallest: int = 0) -> Iterator[Part]:
         """Yield the division of the rows by each choice of `smallest` to `depth` columns."""
@@ -165,7 +165,7 @@ class SegmentRows:
         key, span = mixed(codes, sizes), prod(sizes)
         if span <= SPARSE_KEYS * len(key) + 1:
             there = np.bincount(key, minlength=span) > 0
-            key = (np.cumsum(there) - 1)[key]
+            key = (np.cumsum(there, dtype=np.int64) - 1)[key]
         else:
             key = np.unique(key, return_inverse=True)[1]
         first = np.empty(int(key.max()) + 1, np.int64)

@@ -8,6 +8,7 @@ import numpy as np
 
 from believable._types import Array
 from believable.errors import Hint, InputError, Row
+from believable.stats.values import text_of
 
 if TYPE_CHECKING:
     import polars
@@ -98,9 +99,13 @@ def names(column: polars.Series) -> polars.Series:
         return column.str.strip_chars().replace("", None)
     if column.dtype.is_float():
         column = column.fill_nan(None)
-    if column.dtype == polars.Duration:
-        column = column.cast(polars.Int64)
+    if column.dtype in (polars.Duration, polars.Time):  # which polars writes in other ways than Python
+        distinct = column.drop_nulls().unique()
+        words = [text_of(value) for value in distinct.to_list()]
+        return column.replace_strict(distinct, words, default=None, return_dtype=polars.String)
     if isinstance(column.dtype, polars.Datetime):  # as Python writes it
+        if column.dtype.time_zone is not None:
+            column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
         text = column.dt.cast_time_unit("us").cast(polars.String)
         return text.str.replace(".000000", "", literal=True)
     wide = "128" in str(column.dtype)  # NumPy has no such type

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self, final
 import numpy as np
 
 from believable import _check, _kernels
-from believable._arrays import as_numpy
+from believable._arrays import as_numpy, as_values
 from believable._types import Array, Float64s, Ints
 from believable.errors import InputError, LimitWarning, SchemaError, UndefinedError
 from believable.inference.clusters import numbered_clusters
@@ -317,7 +317,7 @@ class GroupedRecalibrator(Recalibrator):
         self
         """
         self._check_settings()
-        given = split_columns(X, by, self._by())
+        given = split_columns(X, by, self._by(), y=y)
         reader = Identity(input=self.input) if self.input != "scores" else PlattScaling(input="scores")
         scores, y = reader._scores(given.scores, y)
         if scores.input == "probabilities":
@@ -689,7 +689,7 @@ def _applied(fitted: Map, scores: Scores, codes: Sequence[Ints]) -> Float64s:
 
 def _clusters(clusters: Any, n: int) -> Ints:
     """Return the cluster of each row, numbered from 0."""
-    array = as_numpy(clusters, "clusters")
+    array = as_values(clusters, "clusters")
     if array.shape != (n,):
         raise InputError(
             "{argument} must have one entry per row, got shape {got}", argument="clusters", got=array.shape

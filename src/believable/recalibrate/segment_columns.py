@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from believable import _check
 from believable._arrays import as_numpy
 from believable._types import Array, Ints
 from believable.errors import InputError, SchemaError
 from believable.recalibrate.facts import Field, Map, Vector
 from believable.stats.levels import Levels, named_columns, ranges
-from believable.stats.values import MISSING
+from believable.stats.values import MISSING, array_of
 
 RULE = {"column", "names", "cuts", "combines"}  # the fields of a saved column
 
@@ -26,10 +27,12 @@ class ScoresAndColumns(NamedTuple):
     inside: tuple[str, ...]
 
 
-def split_columns(X: Any, by: Any, names: Sequence[str] | None, also: Sequence[str] = ()) -> ScoresAndColumns:
+def split_columns(
+    X: Any, by: Any, names: Sequence[str] | None, also: Sequence[str] = (), y: Any = None
+) -> ScoresAndColumns:
     """Return scores and columns of segments, which are in `by` or else, by their names, in the data frame X.
 
-    Without names, they are all columns of `by`. Columns of X named in `also` are no scores either.
+    Without names, they are all columns of `by`. Columns of X named in `also` are no scores either; `y` has the labels.
     """
     is_frame = hasattr(X, "columns") and not isinstance(X, Mapping)
     given: Mapping[str, Any]
@@ -54,29 +57,48 @@ def split_columns(X: Any, by: Any, names: Sequence[str] | None, also: Sequence[s
             argument="by" if by is not None else "X",
             got=lacking[0],
         )
-    columns = {name: _column(given[name], name) for name in names or given}
+    for name in names or given:
+        _refuse_other_rows(X, y, given[name], f"by {name!r}")
+    columns = {name: array_of(given[name], name) for name in names or given}
     inside = tuple(str(name) for name in X.columns if str(name) in {*columns, *also}) if is_frame else ()
     scores = X[[name for name in X.columns if str(name) not in inside]] if inside else X
-    if inside and not len(scores.columns):
-        raise InputError("{argument} has only columns of segments, and no scores", argument="X")
+    if inside:
+        if not len(scores.columns):
+            raise InputError("{argument} has only columns of segments, and no scores", argument="X")
+        _refuse_text(scores)
     return ScoresAndColumns(scores, columns, inside)
 
 
 def _named(by: Any, names: Sequence[str] | None) -> dict[str, Any]:
     """Return columns by name; a column without a name is the one that is needed."""
+    columns = named_columns(by)
     is_one = not hasattr(by, "columns") and not isinstance(by, Mapping)
     if is_one and getattr(by, "name", None) is None and names is not None and len(names) == 1:
         return {names[0]: by}
-    return named_columns(by)
+    return columns
 
 
-def _column(values: Any, name: str) -> Array:
-    array = as_numpy(values, f"by {name!r}")
-    if array.ndim != 1:
-        raise InputError(
-            "{argument} must be 1-D, one entry per row, got shape {got}", argument=f"by {name!r}", got=array.shape
-        )
-    return array
+def _refuse_other_rows(X: Any, y: Any, values: Any, name: str) -> None:
+    """Raise if a column has another index than the scores or the labels."""
+    index = _check.index_of(values)
+    for other, of in ((X, "X"), (y, "y")):
+        if index is not None and (theirs := _check.index_of(other)) is not None:
+            _check.refuse_other_index(theirs, index, of, name)
+
+
+def _refuse_text(scores: Any) -> None:
+    """Raise at the first text among the columns of scores of a data frame, which may well be segments."""
+    for name in scores.columns:
+        array = as_numpy(scores[name], f"column {str(name)!r} of X")
+        for row, value in enumerate(array.tolist() if array.dtype.kind in "OU" else ()):
+            if isinstance(value, str):
+                raise InputError(
+                    "column {column!r} of {argument} must hold numbers, got the text {got!r} at {row}",
+                    column=str(name),
+                    argument="X",
+                    got=value,
+                    row=row,
+                )
 
 
 def check_rows(columns: Mapping[str, Array], n: int) -> None:

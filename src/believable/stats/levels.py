@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -12,7 +12,15 @@ import numpy as np
 
 from believable._types import Array, Float64s, Ints
 from believable.errors import InputError
-from believable.stats.values import MISSING, ROWS_AT_ONCE, Column, Values, finite_numbers
+from believable.stats.values import (
+    MISSING,
+    OTHER_LENGTH,
+    ROWS_AT_ONCE,
+    WITHOUT_WEIGHT,
+    Column,
+    Values,
+    finite_numbers,
+)
 
 OTHERS = "other values"
 MAX_LEVELS = 200  # of a column of segments; of more texts, those with the most rows are kept
@@ -206,16 +214,17 @@ class Columns(NamedTuple):
     notes: tuple[str, ...]
 
 
-def level_columns(by: Any, n: int, outcomes: Array | None = None, **choices: Any) -> Columns:
+def level_columns(by: Any, n: int, outcomes: Array | None = None, *, weighted: bool = False, **choices: Any) -> Columns:
     """Return the levels of all columns; those without segments are left out, with a sentence that says why.
 
-    `by` is a data frame, a mapping of names to columns, or one column; the others are choices of `learned`.
+    `by` is a data frame, a mapping of names to columns, or one column; with `weighted`, rows of weight 0 may have been
+    left out. The others are choices of `learned`.
     """
     kept: list[LevelColumn] = []
     notes: list[str] = []
     for name, values in named_columns(by).items():
         one = learned(name, values, **choices)
-        check_length(one.codes, name, n)
+        check_length(one.codes, name, n, weighted)
         rows = np.bincount(one.codes, minlength=len(one.levels.names))
         events = None if outcomes is None else np.bincount(one.codes, outcomes, len(rows))
         why = why_no_segments(one.levels, rows, one.n_values) or why_it_leaks(rows, events)
@@ -238,11 +247,11 @@ def changes(levels: Levels, rows: Ints) -> list[str]:
     return []
 
 
-def check_length(column: Array, name: str, n: int) -> None:
+def check_length(column: Array, name: str, n: int, weighted: bool) -> None:
     """Raise unless a column has one entry for each row."""
     if len(column) != n:
         raise InputError(
-            "{argument} has {got} entries, but the predictions have {needed} rows (rows of weight 0 do not count)",
+            OTHER_LENGTH + (WITHOUT_WEIGHT if weighted else ""),
             argument=f"by {name!r}",
             got=len(column),
             needed=n,
@@ -256,6 +265,7 @@ def named_columns(by: Any) -> dict[str, Any]:
             "{argument} is missing: pass the columns of segments, as a data frame or a mapping of names", argument="by"
         )
     if not hasattr(by, "columns") and not isinstance(by, Mapping):
+        _refuse_no_column(by)
         return {str(getattr(by, "name", None) or "group"): by}
     # The columns of an arrow table are not names.
     names = list(by) if isinstance(by, Mapping) else list(getattr(by, "column_names", by.columns))
@@ -266,9 +276,26 @@ def named_columns(by: Any) -> dict[str, Any]:
     return {text: by[name] for text, name in zip(texts, names, strict=True)}
 
 
+def _refuse_no_column(by: Any) -> None:
+    """Raise unless this may be one column of segments."""
+    if isinstance(by, (str, bytes)):
+        raise InputError(
+            "{argument} is the text {got!r}: pass the column itself, such as frame[{got!r}]", argument="by", got=by
+        )
+    shape = getattr(by, "shape", None)
+    if shape is None and isinstance(by, Sequence) and len(by) and not isinstance(by[0], str) and np.ndim(by[0]):
+        shape = (len(by), *np.shape(by[0]))
+    if (len(shape) != 1) if shape is not None else not hasattr(by, "__len__"):
+        raise InputError(
+            "{argument} must be a data frame, a mapping of names to columns, or one column, got {got}",
+            argument="by",
+            got=type(by).__name__ if shape is None else f"a {type(by).__name__} of shape {tuple(shape)}",
+        )
+
+
 def why_no_segments(levels: Levels, rows: Ints, n_values: int) -> str:
     """Return why a column has no segments, from the rows of each level and the number of distinct values; or ""."""
-    n, names = int(rows.sum()), levels.names
+    n, names = int(rows.sum(dtype=np.int64)), levels.names
     if set(names) <= {MISSING}:
         return "is missing in every row: it has no segments, and was left out"
     if levels.cuts is None and (rows == n).any():
@@ -282,7 +309,7 @@ def why_it_leaks(rows: Ints, events: Array | None) -> str:
     """Return a clause if the outcome is the same in all rows of every level, though not in all rows; else ""."""
     if events is None:
         return ""
-    n, pure = int(rows.sum()), (events == 0) | (events == rows)
+    n, pure = int(rows.sum(dtype=np.int64)), (events == 0) | (events == rows)
     if not pure.all() or not 0 < events.sum() < n or n < FEWEST_ROWS_OF_A_LEAK * len(rows):
         return ""
     return (

@@ -23,11 +23,12 @@ from believable.stats.levels import (
     check_length,
     level_columns,
     named_columns,
+    ranges,
 )
 from believable.stats.saved import field_of, float_list, integer_list, open_saved
 from believable.stats.statistic import Statistic, schema_of
 from believable.stats.summary import Summary
-from believable.stats.values import ROWS_AT_ONCE
+from believable.stats.values import MISSING, ROWS_AT_ONCE
 
 SEGMENT_CELLS = 320  # a quarter of a unit of the logit: within a cell, a calibration curve is close to a line
 SUMS = ("ny", "w", "wp", "wy", "w2")
@@ -130,14 +131,17 @@ class SegmentStats(Statistic):
                 raise InputError(
                     "{argument} must be a SegmentStats, got {got}", argument="like", got=type(like).__name__
                 )
-            found, said = _columns_like(by, like.columns, len(predictions)), like.notes
+            found, said = _columns_like(by, like.columns, predictions), like.notes
             grid = replace(like.grid, dtype=predictions.score_type.name)
         else:
             choices = {
                 "max_levels": positive_integer(max_levels, "max_levels", 2, MOST_LEVELS),
                 "n_ranges": positive_integer(n_ranges, "n_ranges", 2, MOST_LEVELS),
             }
-            found, said = level_columns(by, len(predictions), _outcomes(predictions, view), **choices)
+            weighted = predictions.weights is not None
+            found, said = level_columns(
+                by, len(predictions), _outcomes(predictions, view), weighted=weighted, **choices
+            )
             grid = Grid(cells, "logit", predictions.score_type.name)
         if not found:
             raise UndefinedError(f"there are no segments: {'; '.join(said) or 'no columns were given'}")
@@ -310,6 +314,10 @@ class SegmentStats(Statistic):
         for part, whole in (("ny", n), ("wp", sums["w"]), ("wy", sums["w"])):
             if (sums[part] < 0).any() or (sums[part] > whole * (1 + 1e-9)).any():
                 raise SchemaError(f"the saved {part} lies outside its range")
+        # Of n weights with the sum w, the sum of squares is at most w^2, and the smallest if all are equal.
+        roots, w = np.sqrt(sums["w2"]), sums["w"]
+        if (roots > w * (1 + 1e-9)).any() or (roots * np.sqrt(n) < w * (1 - 1e-9)).any():
+            raise SchemaError("the saved w2 lies outside its range")
         check_scores({"key": cell, **sums}, grid.lower_edges()[cell], grid.upper_edges()[cell])
         made: dict[str, Array] = {"codes": np.array(codes), "cell": cell, "n": n, **sums}
         return cls.from_columns(columns, view, grid, made, tuple(map(str, notes)))
@@ -324,6 +332,8 @@ def _levels_from(saved: Any) -> Levels:
     cuts = None if saved.get("cuts") is None else tuple(float_list(saved, "cuts").tolist())
     if cuts is not None and (not cuts or sorted(set(cuts)) != list(cuts)):
         raise SchemaError("the saved cuts must be in ascending order")
+    if cuts is not None and [name for name in names if name != MISSING] != ranges(np.array(cuts)):
+        raise SchemaError("the saved levels must be the ranges between the cuts")
     return Levels(field_of(saved, "column", str), tuple(names), cuts, bool(saved.get("combines")))
 
 
@@ -348,14 +358,14 @@ def _outcomes(predictions: Predictions, view: View) -> Array:
     return np.concatenate([np.asarray(pairs.outcome, np.float64) for pairs in predictions.pairs(view)])
 
 
-def _columns_like(by: Any, columns: Sequence[Levels], n: int) -> tuple[LevelColumn, ...]:
+def _columns_like(by: Any, columns: Sequence[Levels], predictions: Predictions) -> tuple[LevelColumn, ...]:
     """Return columns by the levels of another statistic; levels that it did not see are added."""
     given, found = named_columns(by), []
     for one in columns:
         if one.column not in given:
             raise InputError("{argument} lacks column {got!r}", argument="by", got=one.column)
         column = one.extended(given[one.column])
-        check_length(column.codes, one.column, n)
+        check_length(column.codes, one.column, len(predictions), predictions.weights is not None)
         found.append(column)
     return tuple(found)
 

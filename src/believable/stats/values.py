@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from believable._arrays import as_numpy
+from believable._arrays import EXACT, as_values
 from believable._check import is_missing
 from believable._types import Array, Float64s
 from believable.errors import InputError
 
 MISSING = "missing"
+OTHER_LENGTH = "{argument} has {got} entries, but the predictions have {needed} rows"
+WITHOUT_WEIGHT = " (rows of weight 0 do not count)"
 ROWS_AT_ONCE = 1 << 20
 ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads neighbouring texts over all 64-bit numbers
 
@@ -33,7 +36,7 @@ class Values(NamedTuple):
         first: dict[str, int] = {}
         kept: list[Any] = []
         same = np.empty(len(found), np.int32)
-        for i, value in enumerate(map(_plain, found)):
+        for i, value in enumerate(map(plain, found)):
             same[i] = first.setdefault(text_of(value), len(first))
             if same[i] == len(kept):
                 kept.append(value)
@@ -47,7 +50,10 @@ class Values(NamedTuple):
     @property
     def in_order(self) -> list[int]:
         """The places of the values in order, of size or of the alphabet, missing ones last."""
-        size = self.texts if self.numbers is None else self.numbers.tolist()
+        size: list[Any] = self.texts
+        if self.numbers is not None:  # of which large ones are rounded
+            pairs = zip(self.texts, self.numbers.tolist(), strict=True)
+            size = [int(text) if abs(number) >= EXACT else number for text, number in pairs]
         return sorted(range(len(self.texts)), key=lambda i: (self.texts[i] == MISSING, size[i]))
 
 
@@ -72,13 +78,12 @@ class Column(NamedTuple):
 
 def array_of(given: Any, name: str) -> Array:
     """Return a column as a one-dimensional array."""
-    array = given if type(given) is np.ndarray else as_numpy(given, f"by {name!r}")
+    array = as_values(given, f"by {name!r}")
     if array.ndim != 1:
         raise InputError(
             "{argument} must be 1-D, one entry per row, got shape {got}", argument=f"by {name!r}", got=array.shape
         )
-    # Of nanoseconds, `tolist` would return numbers instead of dates and durations.
-    return array.astype(f"{array.dtype.kind}8[us]") if array.dtype.str.endswith("[ns]") else array
+    return array
 
 
 def finite_numbers(given: Any, name: str) -> Array | None:
@@ -91,14 +96,28 @@ def finite_numbers(given: Any, name: str) -> Array | None:
     return array.astype(np.float64) if array.dtype.kind in "iu" and array.dtype.itemsize == 8 else array
 
 
-def _plain(value: Any) -> Any:
-    """Return a decimal, or a number of NumPy among objects, as a number of Python."""
-    return float(value) if isinstance(value, Decimal) else value.item() if isinstance(value, np.number) else value
+def plain(value: Any) -> Any:
+    """Return a value as one of Python's own types, whatever container it comes from; None if it is missing.
+
+    Decimals are float64, and times are in UTC, without their zone.
+    """
+    if is_missing(value):
+        return None
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, np.generic) and not isinstance(value, (str, float)):
+        return as_values(np.array([value]), "values").tolist()[0]
+    if hasattr(value, "to_pytimedelta"):  # of pandas, like the next
+        return value.to_pytimedelta()
+    if hasattr(value, "to_pydatetime"):
+        value = value.to_pydatetime(warn=False)
+    return value.astimezone(UTC).replace(tzinfo=None) if isinstance(value, datetime) and value.tzinfo else value
 
 
 def text_of(value: Any) -> str:
     """Return the name of a level; whole numbers are written alike, whether they are stored as 1 or as 1.0."""
-    if is_missing(value):
+    value = plain(value)
+    if value is None:
         return MISSING
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
@@ -128,13 +147,23 @@ def _distinct(array: Array) -> tuple[list[Any], Array]:
         return distinct.tolist(), codes
     place: dict[Any, int] = {}
     codes = np.empty(len(array), np.int32)
+    several = _has_several_types(array)
     for here in _blocks(len(array)):
         found, within = _of_text(array[here]) if array.dtype.kind in "US" else (array[here].tolist(), None)
-        for value in found:
-            place.setdefault(value, len(place))
-        new = np.fromiter(map(place.__getitem__, found), np.int32, len(found))
+        keys = list(zip(map(type, found), found, strict=True)) if several else found
+        for key in keys:
+            place.setdefault(key, len(place))
+        new = np.fromiter(map(place.__getitem__, keys), np.int32, len(keys))
         codes[here] = new if within is None else new[within]
-    return list(place), codes
+    return [value for _, value in place] if several else list(place), codes
+
+
+def _has_several_types(array: Array) -> bool:
+    """Return whether values of different names may be equal, such as 1 and True, because their types differ."""
+    kinds = (
+        set().union(*(map(type, array[here].tolist()) for here in _blocks(len(array)))) if array.dtype == object else ()
+    )
+    return len({*kinds} - {str, type(None)}) > 1
 
 
 def _blocks(n: int) -> list[slice]:
@@ -165,8 +194,9 @@ def _of_text(array: Array) -> tuple[list[Any], Array | None]:
 def _is_encoded(given: Any) -> bool:
     """Return whether a column holds text or categories of pandas, polars or pyarrow, which find the distinct values."""
     package = type(given).__module__.partition(".")[0]
-    if package == "pandas":
-        return getattr(given.dtype, "kind", "") == "O" and hasattr(given, "factorize")
+    if package == "pandas":  # not objects, of which it takes 1 and True for the same
+        kind = str(getattr(given, "dtype", ""))
+        return kind == "str" or kind.startswith(("category", "string", "large_string"))
     if package == "polars":
         return str(getattr(given, "dtype", "")).startswith(("String", "Categorical", "Enum"))
     return package == "pyarrow" and str(getattr(given, "type", "")).startswith(("string", "large_string", "dictionary"))
