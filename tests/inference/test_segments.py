@@ -477,11 +477,11 @@ REFUSED = {
     "no column in the mapping": ({}, {}, "there are no segments: no columns were given"),
     "wrong length": ({}, {"site": ["a", "b"]}, "by 'site' has 2 entries, but the predictions have 4000 rows"),
     "two dimensions": ({}, {"site": np.ones((N, 2))}, "by 'site' must be 1-D, one entry per row, got shape (4000, 2)"),
-    "a name": ({}, "site", "by 'group' must be 1-D, one entry per row, got shape ()"),
+    "a name": ({}, "site", "by is the text 'site': pass the column itself, such as frame['site']"),
     "a name twice": (
         {},
         pd.DataFrame(np.full((N, 2), "x"), columns=["site", "site"]),
-        "by 'site' must be 1-D, one entry per row, got shape (4000, 2)",
+        "by has two columns named 'site': rename one of them",
     ),
     "depth 0": ({"depth": 0}, ..., "depth must be an integer from 1 to 3, got 0"),
     "depth 4": ({"depth": 4}, ..., "depth must be an integer from 1 to 3, got 4"),
@@ -502,6 +502,14 @@ def test_bad_input_is_refused(data, name):
     with pytest.raises((InputError, UndefinedError)) as caught:
         find_segments(p, y, by if columns is ... else columns, **options)
     assert str(caught.value).startswith(reason)
+
+
+def test_control_characters_are_not_printed():
+    """A value of the data cannot move the cursor of a terminal, or change its colours."""
+    p, y, by = planted(is_south)
+    shown = str(find_segments(p, y, {"si\x1bte": np.where(is_south(by), "\x1b[31mred\a", "b")}))
+    assert "si�te = �[31mred�" in shown
+    assert all(line.isprintable() for line in shown.split("\n"))
 
 
 def test_bad_predictions_are_refused(data):

@@ -157,7 +157,7 @@ class Segments(Sequence[Segment]):
             chance = f"false discovery rate {self.rate:g}, {100 * self.level:.4g} % intervals"
             several = "clearly differs" if len(self) == 1 else "clearly differ"
             lines = [f"{len(self):,} {of} {several} from the other rows, {by} ({rows}; {chance})", *_table(self)]
-        return "\n".join([*lines, *self.notes])
+        return "\n".join(map(_printable, [*lines, *self.notes]))
 
     __repr__ = __str__
 
@@ -187,6 +187,11 @@ def _lines_of(one: Segment) -> list[str]:
     *parts, last = (f"{column} = {level}" for column, level in one.where.items())
     parts = [*(f"{part} and" for part in parts), last]
     return [line for part in parts for line in wrap(part, WIDEST_NAME, break_on_hyphens=False)]
+
+
+def _printable(line: str) -> str:
+    """Return a line without characters that move a terminal's cursor or change its colours."""
+    return "".join(letter if letter.isprintable() else "�" for letter in line)
 
 
 def find_segments(
