@@ -161,14 +161,14 @@ def _of_sequence(values: Sequence[Any]) -> Any:
     kinds = set(map(type, values))
     if kinds <= {bool} or any(issubclass(kind, (list, tuple, np.ndarray)) for kind in kinds):
         return values
-    if kinds <= {int, float, type(None)} and kinds != {type(None)}:
+    if kinds <= {int, float}:
         try:
             array = np.asarray(values, np.int64 if kinds == {int} else np.float64)
         except OverflowError:  # an integer of more than 64 bits
             array = None
         if array is not None and (int not in kinds or array.dtype.kind == "i" or _is_exact(array)):
             return array
-    if all(issubclass(kind, (np.number, np.bool_)) for kind in kinds) and len(kinds) == 1:
+    if len(kinds) == 1 and issubclass(kinds.pop(), (np.number, np.bool_)):
         return np.asarray(values)
     return np.fromiter(values, object, len(values))
 
