@@ -194,6 +194,12 @@ def test_a_statistic_can_be_searched_instead():
     result = audit(Summary.of(rows), find_segments=stats, fix=False)
     assert len(result.segments.found[0].where) == 2
     assert result.segments == audit(rows, find_segments=stats, fix=False).segments
+    about = result.segments.found[0].name
+    assert result.verdict.findings[0].about == about
+    assert (
+        result.verdict.findings[0].words == audit(rows, by=by, find_segments=True, fix=False).verdict.findings[0].words
+    )
+    assert result.advice[0].endswith("fits one to counts of believable.engines.segment_stats.")
     with pytest.raises(InputError, match="find_segments counts 6,000 rows, but the predictions have 5,999"):
         audit(p[1:], y[1:], find_segments=stats)
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from believable import Layout, Predictions, Summary
+from believable.binning import Grid
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.stats import SegmentStats
 from believable.stats import segments as segments_module
@@ -226,6 +227,22 @@ def test_columns_that_were_not_counted(columns, reason):
     """Only what was counted can be asked for."""
     with pytest.raises(InputError, match=reason):
         stats("binary").only(columns)
+
+
+def test_cells_of_a_segment():
+    """The sums of its rows, whose scores are the mean of their entry, in cells of any grid."""
+    one, grid = stats("weighted", cells=3200), Grid()
+    inside = [i for i in range(N) if SITE[i] == "north" and ARM[i] == 1]
+    found = one.cells_of({"site": "north", "arm": "1"}, grid)
+    assert found.grid == grid
+    assert found.n.sum() == len(inside)
+    for name, values in (("w", W), ("wp", W * P), ("wy", W * Y), ("w2", W**2)):
+        assert getattr(found, name).sum() == pytest.approx(sum(values[i] for i in inside), rel=1e-12)
+    assert found.wpp.sum() == pytest.approx(sum(W[i] * P[i] ** 2 for i in inside), rel=1e-4)
+    assert one.cells_of({"site": "nowhere"}).n.sum() == 0
+    whole = one.cells_of()
+    assert (whole.grid, whole.n.sum()) == (one.grid, N)
+    assert whole.wy.sum() == pytest.approx((W * Y).sum(), rel=1e-12)
 
 
 def test_coarser_cells():

@@ -26,6 +26,7 @@ FEWEST_ROWS_PER_CLASS = 30
 FLOAT32_SLACK = 1e-4  # of the second digit: the decimal that a float32 rounds is not rounded again
 NEARLY_CONSTANT = 0.01  # scores with a smaller standard deviation hardly differ; events with a smaller rate are rare
 ON_OTHER_ROWS = "on labelled rows that the model was not trained on"
+MAP_FROM_COUNTS = "GroupedRecalibrator().fit_from_statistics fits one to counts of believable.engines.segment_stats."
 ROWS_THAT_SHOW_EVERYTHING = 100_000  # with so many, even the smallest error is statistically significant
 
 
@@ -105,7 +106,8 @@ def _worst_subgroup(facts: AuditFacts) -> str:
         about = verdict.findings[0].about
         if facts.segment_fix is None:
             rows = "" if facts.fix is not None else f", {ON_OTHER_ROWS}"
-            return f"Recalibrate by segment{rows}: {about} needs a calibration map of its own."
+            how = f" {MAP_FROM_COUNTS}" if facts.source.counted_in_cells else ""
+            return f"Recalibrate by segment{rows}: {about} needs a calibration map of its own.{how}"
         what = "Recalibrate by segment." if facts.segment_fix.is_sure else f"Look at {about} by itself."
         return f"{what}{_gain_in(about, facts.segment_fix)}"
     if found:

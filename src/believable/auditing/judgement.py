@@ -43,7 +43,7 @@ from believable.inference.question import ask
 from believable.report.verdicts import Direction, Finding, Range, Spread, Verdict
 from believable.report.wording import rows_rounded_up
 from believable.stats import BinStats
-from believable.stats.source import TEN, UNIFORM, BinsAsked, Points, PointStats, count_asked, count_points
+from believable.stats.source import TEN, UNIFORM, BinsAsked, Points, PointStats, Source, count_asked, count_points
 
 FLOOR_DRAWS, TEST_DRAWS = 4000, 2000
 RULES_LEVEL = 0.95  # of the intervals that the rules read, whatever level the caller asks for
@@ -237,7 +237,7 @@ class CurveRows:
     def of(cls, source: AuditSource, stats: BinStats, settings: AuditSettings) -> CurveRows:
         """Gather the rows of the curve that these bins were counted from."""
         points = _one_curve(count_points(source.data, notion=stats.view.notion))
-        bins = bins_of_ranges(source, stats, settings)
+        bins = bins_of_ranges(source.data, stats, settings)
         if source.clustered is None:
             return cls(points, bins)
         rows, cluster = source.clustered
@@ -274,17 +274,17 @@ class CurveRows:
         )
 
 
-def bins_of_ranges(source: AuditSource, stats: BinStats, settings: AuditSettings) -> BinStats:
+def bins_of_ranges(data: Source, stats: BinStats, settings: AuditSettings) -> BinStats:
     """Return the bins that ranges are made of: those of the headline, or quantile bins if one of these is crowded."""
     if not is_crowded(stats):
         return stats
     asked = settings.options | {"n_bins": N_QUANTILE_RANGES, "strategy": "quantile"}
-    return count_asked(source.data, BinsAsked(**asked), squares=True)
+    return count_asked(data, BinsAsked(**asked), squares=True)
 
 
 def evidence_of_curve(source: AuditSource, stats: BinStats, settings: AuditSettings, tests: int) -> Evidence:
     """Return the evidence on a subgroup from its average and ranges; `tests` is the number of subgroups examined."""
-    bins = bins_of_ranges(source, stats, settings)
+    bins = bins_of_ranges(source.data, stats, settings)
     about_confidence = settings.about_confidence(source.kind)
     if source.clustered is None:
         return evidence_of_bins(bins, tests, about_confidence)

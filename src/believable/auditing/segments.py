@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from believable.auditing.judgement import evidence_of_curve
+from believable.auditing.judgement import bins_of_ranges, evidence_of_bins, evidence_of_curve
 from believable.auditing.rules import PartEvidence
 from believable.auditing.settings import AuditSettings
 from believable.auditing.source import AuditSource
+from believable.binning import Grid
 from believable.report.parts import FoundSegment, SegmentSearch
 from believable.stats import SegmentStats
 from believable.stats.source import BinsAsked, count_asked
@@ -62,14 +63,20 @@ def _recorded(segment: Segment) -> FoundSegment:
 def evidence_of_segments(source: AuditSource, settings: AuditSettings, search: SegmentSearch) -> list[PartEvidence]:
     """Return the evidence that the rules of the verdict read on the segments that were found.
 
-    Their ranges and averages are judged as those of all segments that were searched.
+    Their ranges and averages are judged as those of all segments that were searched. Of an intersection beside a
+    summary, they are those of the statistic that was searched, whose rows are known up to the width of its cells.
     """
-    made = []
+    made, searched, asked = [], source.to_search(), BinsAsked(**settings.options)
     for one in search.found:
         here = source.segment(one.where)
-        if here is None:
+        if here is not None:
+            stats = count_asked(here.data, asked, squares=True)
+            evidence = evidence_of_curve(here, stats, settings, search.searched)
+        elif isinstance(searched, SegmentStats):
+            cells = searched.cells_of(one.where, Grid(dtype=searched.grid.dtype))
+            stats = bins_of_ranges(cells, cells.read_bins(asked), settings)
+            evidence = evidence_of_bins(stats, search.searched, settings.about_confidence(source.kind))
+        else:
             continue
-        stats = count_asked(here.data, BinsAsked(**settings.options), squares=True)
-        evidence = evidence_of_curve(here, stats, settings, search.searched)
         made.append(PartEvidence(one.name, float(stats.w.sum() / source.sums.w), evidence))
     return made

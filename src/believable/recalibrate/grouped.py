@@ -41,7 +41,6 @@ from believable.recalibrate.segment_columns import (
     without_missing,
 )
 from believable.recalibrate.segment_tables import BoostedTables, apply_boosted, check_tables, segments_in
-from believable.stats import CellStats
 from believable.stats.levels import MAX_LEVELS, N_RANGES, LevelColumn, Levels, level_columns
 from believable.stats.segments import SegmentStats
 from believable.stats.values import MISSING
@@ -89,7 +88,7 @@ class LevelMap:
         return abs(self.slope) + abs(self.intercept)
 
     def __str__(self) -> str:
-        return f"{self.intercept:+.2f} {self.slope:+.2f} z  {self.rows:>9,.0f} rows  {100 * self.share:3.0f} % its own"
+        return f"{_added(self.intercept, self.slope, 'z')}  {self.rows:>9,.0f} rows  {100 * self.share:3.0f} % its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,13 @@ class SegmentMap:
         return abs(self.slope) + abs(self.intercept)
 
     def __str__(self) -> str:
-        return f"{self.intercept:+.2f} {self.slope:+.2f} t"
+        return _added(self.intercept, self.slope, "t").rstrip()
+
+
+def _added(intercept: float, slope: float, of: str) -> str:
+    """Write an intercept and, if it shows, a slope."""
+    times = f" {slope:+.2f} {of}" if abs(slope) >= 0.005 else ""
+    return f"{intercept:+.2f}{times:<8}"
 
 
 @final
@@ -369,7 +374,7 @@ class GroupedRecalibrator(Recalibrator):
         base = self._common_map()
         if not base._facts().cells:
             raise UndefinedError(f"{type(base).__name__} needs the rows: statistics do not hold enough to fit it")
-        base.fit_from_cells(_cells(stats))
+        base.fit_from_cells(stats.cells_of())
         rules = [self._rule(levels) for levels in stats.columns]
         codes = [recoded(*one) for one in zip(stats.codes, stats.columns, rules, strict=True)]
         rows = LevelRows(Scores(stats.conf, "probabilities"), stats.w, stats.wy, codes)
@@ -476,6 +481,13 @@ class GroupedRecalibrator(Recalibrator):
             return as_frame({name: [getattr(one, name) for one in self.segments_] for name in shown}, backend)
         names = [one.name for one in fields_of(LevelMap)]
         return as_frame({name: [getattr(one, name) for one in self.levels_] for name in names}, backend)
+
+    @property
+    def symbol_in_words(self) -> str:
+        """What the letter in `lines` means."""
+        if self.method == "boosted":
+            return "t: the log-odds by the common map"
+        return "z: the score" if self.input == "scores" else "z: the log-odds of the score"
 
     def lines(self, most: int | None = None) -> list[str]:
         """Return what is added to the log-odds of the common map in words, line by line.
@@ -695,18 +707,3 @@ def _clusters(clusters: Any, n: int) -> Ints:
             "{argument} must have one entry per row, got shape {got}", argument="clusters", got=array.shape
         )
     return numbered_clusters(array)
-
-
-def _cells(stats: SegmentStats) -> CellStats:
-    """Return the counts of all segments together; within an entry, all rows count at their mean score."""
-    p, w, w2 = stats.conf, stats.w, stats.w2
-    rate = stats.wy / w
-    sums = {
-        **{name: getattr(stats, name) for name in ("ny", "w", "wp", "wy", "w2")},
-        **{"wpp": w * p * p, "wpy": stats.wy * p, "w2p": w2 * p, "w2pp": w2 * p * p},
-        **{"w2y": w2 * rate, "w2py": w2 * rate * p},
-    }
-    cells, place = np.unique(stats.cell, return_inverse=True)
-    columns = {name: np.bincount(place, values) for name, values in sums.items()}
-    n = np.rint(np.bincount(place, stats.n)).astype(np.int64)
-    return CellStats.from_columns(stats.view, stats.grid, {"key": cells, "n": n, **columns})

@@ -222,6 +222,39 @@ class SegmentStats(Statistic):
         sums = self._sums() | {"codes": self.codes[kept]}
         return SegmentStats.from_columns([self.columns[i] for i in kept], self.view, self.grid, sums, self.notes)
 
+    def cells_of(self, where: Mapping[str, str] | None = None, grid: Grid | None = None) -> CellStats:
+        """Return the counts of the rows with given levels, or of all rows; the rows of an entry have its mean score.
+
+        Parameters
+        ----------
+        where : mapping of str to str, optional
+            The level of some of the columns.
+        grid : Grid, optional
+            The cells to place them in; by default, those that were counted.
+        """
+        inside = np.ones(len(self.n), bool)
+        for column, level in (where or {}).items():
+            levels = self.levels_of(column)
+            inside &= self.codes[self.names.index(column)] == (levels.index(level) if level in levels else -1)
+        p, w, wy, w2 = self.conf[inside], self.w[inside], self.wy[inside], self.w2[inside]
+        rate = wy / w
+        sums = {
+            **{name: getattr(self, name)[inside] for name in ("n", "ny", "w", "wp", "wy", "w2")},
+            **{
+                "wpp": w * p * p,
+                "wpy": wy * p,
+                "w2p": w2 * p,
+                "w2pp": w2 * p * p,
+                "w2y": w2 * rate,
+                "w2py": w2 * rate * p,
+            },
+        }
+        cell = self.cell[inside] if grid is None else grid.assign(p)
+        cells, place = np.unique(cell, return_inverse=True)
+        columns = {name: np.bincount(place, values) for name, values in sums.items()}
+        columns["n"] = np.rint(columns["n"]).astype(np.int64)
+        return CellStats.from_columns(self.view, self.grid if grid is None else grid, {"key": cells, **columns})
+
     def regrid(self, cells: int) -> SegmentStats:
         """Return the same sums on a coarser grid, whose cells are unions of cells of this grid."""
         times, rest = divmod(self.grid.n_cells, cells)
