@@ -6,7 +6,7 @@ import pytest
 
 from believable.errors import InputError
 from believable.recalibrate import RECALIBRATORS, PlattScaling
-from believable.recalibrate.facts import ALIASES, find_recalibrator
+from believable.recalibrate.facts import ALIASES, BY_SEGMENT, find_recalibrator
 
 
 @pytest.mark.parametrize("cls", RECALIBRATORS.values(), ids=RECALIBRATORS)
@@ -35,10 +35,11 @@ def test_the_nearest_is_named(name, near):
 
 
 def test_what_there_is_in_order_of_simplicity():
-    """What is near nothing is told the aliases alone, simplest first."""
+    """What is near nothing is told the aliases alone, simplest first, and last those that read columns."""
     with pytest.raises(InputError, match=r"^method 'xyzzy' is not known\. Choose from: ") as caught:
         find_recalibrator("xyzzy")
-    listed = str(caught.value).partition("Choose from: ")[2].split(", ")
+    *listed, pooled, boosted = str(caught.value).partition("Choose from: ")[2].split(", ")
+    assert (pooled, boosted) == BY_SEGMENT
     assert sorted(listed) == sorted(ALIASES)
     simplicity = [find_recalibrator(alias).facts.simplicity for alias in listed]
     assert simplicity == sorted(simplicity)
