@@ -324,3 +324,19 @@ def test_a_note_says_where_combinations_cannot_be_counted(run, parts):
         "in percent"
         for note in found["notes"]
     )
+
+
+# --- columns that were not searched -----------------------------------------------------------------------------------
+
+
+def test_other_columns_are_named_after_the_audit(run, tables, tmp_path):
+    """One sentence says what could be searched: not ids, and not if segments were asked for or the answer alone."""
+    said = "All rows were judged together. --find-segments searches segments by site, age."
+    asked = ("audit", tables / "patients.csv", "--no-fix")
+    assert said in run(*asked).output
+    for options in (["--quiet"], ["--by", "site"], ["--find-segments"], ["--weight", "age", "--cluster", "site"]):
+        assert "--find-segments searches" not in run(*asked, *options).output
+    wide = patients(50).select("p", "y", *(polars.col("site").alias(f"column {i}") for i in range(8)))
+    wide.write_parquet(tmp_path / "wide.parquet")
+    output = " ".join(run("audit", tmp_path / "wide.parquet", "--no-fix").output.split())
+    assert "searches segments by column 0, column 1, column 2, column 3, column 4, column 5 and others." in output

@@ -28,7 +28,6 @@ def columns_to_search(file: Path, asked: Mapping[str, Any]) -> tuple[list[str], 
 
     Columns that are read as scores, labels, weights or clusters are neither.
     """
-    from believable.readers.columns import ColumnsAsked, columns_of_table
     from believable.readers.files import said_of
     from believable.readers.formats import open_table
 
@@ -36,11 +35,7 @@ def columns_to_search(file: Path, asked: Mapping[str, Any]) -> tuple[list[str], 
         raise InputError(f"{called(file)} can be read only once: name the columns to search for segments with --by")
     table = open_table(file, asked.get("format"))
     with said_of(table):
-        named: dict[str, Any] = {
-            name: asked.get(name) for name in ("prob", "prob_prefix", "label", "weight", "cluster")
-        }
-        logits = scale_of(asked.get("scores"), asked["logits"]) != "probabilities"
-        taken, _ = columns_of_table(table, ColumnsAsked(**named, logits=logits))
+        taken = _taken(table, asked)
     columns_of = {name: table.columns_of(name) for name in table.arrays} or {name: (name,) for name in table.names}
     others = [name for name, columns in columns_of.items() if not set(columns).intersection(taken.names)]
     lists = _of_lists(table, others, taken.label)
@@ -51,6 +46,37 @@ def columns_to_search(file: Path, asked: Mapping[str, Any]) -> tuple[list[str], 
         besides = f"besides {', '.join(taken.names)}{_in_words(left_out)}"
         raise InputError(f"{file} has no column to search for segments, {besides}")
     return names, left_out
+
+
+def other_columns(file: Path, asked: Mapping[str, Any]) -> list[str]:
+    """Return the columns of a table that could be searched for segments, judged by their names alone."""
+    from believable.readers.columns import LABEL_NAMES, LOGIT_NAMES, PROB_NAMES, is_calibrated, telling_names
+    from believable.readers.formats import open_table
+    from believable.stats.levels import is_identifier, plain_name
+
+    table = open_table(file, asked.get("format"))
+    if table.arrays:
+        return []
+    taken = _taken(table, asked)
+    others = [name for name in table.names if name not in (*taken.names, asked.get("compare_prob"))]
+    clusters = telling_names(others, taken)
+    return [
+        name
+        for name in others
+        if name not in clusters
+        and not is_identifier(name)
+        and not is_calibrated(name)
+        and plain_name(name) not in (*PROB_NAMES, *LOGIT_NAMES, *LABEL_NAMES)
+    ]
+
+
+def _taken(table: Table, asked: Mapping[str, Any]) -> Columns:
+    """Return the columns that are read as scores, labels, weights or clusters."""
+    from believable.readers.columns import ColumnsAsked, columns_of_table
+
+    named: dict[str, Any] = {name: asked.get(name) for name in ("prob", "prob_prefix", "label", "weight", "cluster")}
+    logits = scale_of(asked.get("scores"), asked["logits"]) != "probabilities"
+    return columns_of_table(table, ColumnsAsked(**named, logits=logits))[0]
 
 
 def _by_their_names(table: Table, names: Sequence[str], taken: Columns) -> dict[str, str]:

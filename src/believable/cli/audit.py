@@ -27,6 +27,7 @@ from believable.cli._junit import Junit, junit_written
 from believable.cli._large import Large, files_behind, is_large, read_large
 from believable.cli._options import Measuring, Sectioned, shared_options
 from believable.cli._outputs import NAMES_OF_OUTPUTS, check_outputs, write_outputs, write_plot
+from believable.cli._segments import other_columns
 from believable.cli._show import show_audit, show_gates, show_section, show_verdict, working
 from believable.errors import BelievableError, InputError
 
@@ -49,6 +50,7 @@ SECTIONS = {
     "Rerankers": ("run", "qrels", "rel", "graded", "unjudged", "map"),
     "Language models": ("samples", "normalise", "filter"),
 }
+MOST_COLUMNS_NAMED = 6
 OUTPUTS = ("html", "json", "markdown", "plot")
 OPTIONS_OF_FIT = (
     *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "neg_label", "weight", "cluster"),
@@ -277,12 +279,32 @@ def _audit(files: tuple[Path, ...], given: Mapping[str, Any], report: Junit) -> 
         show_verdict(console, found.verdict)
     else:
         show_audit(console, found, full=settings.full)
+        if others := _not_searched(files, found_in, settings):
+            console.print()
+            say(console, others)
     if results or written:
         console.print()
     show_gates(console, results)
     for sentence in written:
         say(console, sentence)
     return all(result.kept for result in results)
+
+
+def _not_searched(files: Sequence[Path], found_in: Loaded | Large, settings: Settings) -> str:
+    """Return a sentence on the columns that could be searched for segments; "" if there are none, or some are."""
+    from believable.readers.formats import format_by_ending
+
+    asked, (file, *others) = settings.columns, files or [STANDARD_STREAM]
+    if settings.find_segments or asked["by"] or others or not file.is_file() or isinstance(found_in, Large):
+        return ""
+    format = format_by_ending(file)
+    if asked["samples"] or format is None or format.name not in ("csv", "tsv", "parquet"):
+        return ""
+    names = other_columns(file, asked | {"compare_prob": settings.compare_prob})
+    if not names:
+        return ""
+    shown = ", ".join(names[:MOST_COLUMNS_NAMED]) + (" and others" if len(names) > MOST_COLUMNS_NAMED else "")
+    return f"All rows were judged together. --find-segments searches segments by {shown}."
 
 
 @dataclass(frozen=True, slots=True)
