@@ -10,6 +10,7 @@ from collections import defaultdict
 from decimal import Decimal
 from itertools import pairwise
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 
 from believable import BinStats, Predictions, find_segments
 from believable.engines import segment_stats, summarize
+from believable.engines.columns import HALF
 from believable.errors import InputError, UndefinedError
 from believable.recalibrate import GroupedRecalibrator
 from believable.stats import SegmentStats
@@ -568,8 +570,12 @@ def test_periods_of_pandas(engine):
     months = pd.Series(pd.PeriodIndex([f"2024-0{k + 1}" for k in K], freq="M"))
     frame = pd.DataFrame({"p": P, "y": Y, "month": months})
     assert segment_stats(frame, by="month").levels_of("month")[:2] == ("2024-01", "2024-02")
+    try:
+        other = ENGINES[engine](pa.Table.from_pandas(frame))
+    except Exception as error:  # of an older polars
+        pytest.skip(f"{engine} cannot read them: {error}")
     with pytest.raises(InputError, match=f"{engine} cannot look up values of the type of by column 'month': cast it"):
-        segment_stats(ENGINES[engine](pa.Table.from_pandas(frame)), by="month")
+        segment_stats(other, by="month")
 
 
 @pytest.mark.parametrize("engine", ["pandas", "dask"])
@@ -599,6 +605,7 @@ def test_uuids_of_duckdb():
         segment_stats(frame.project("p, y, NULL as u"), by="u")
 
 
+@pytest.mark.skipif(HALF == nw.Float32, reason="this narwhals does not know numbers of 16 bits")
 @pytest.mark.parametrize("engine", ["polars", "pandas", "pyarrow"])
 def test_narrow_numbers(engine):
     """Numbers of 16 bits are levels and quantities, also where the engine cannot look them up."""
