@@ -605,7 +605,7 @@ def test_uuids_of_duckdb():
         segment_stats(frame.project("p, y, NULL as u"), by="u")
 
 
-@pytest.mark.skipif(HALF == nw.Float32, reason="this narwhals does not know numbers of 16 bits")
+@pytest.mark.skipif(nw.Float32 == HALF, reason="this narwhals does not know numbers of 16 bits")
 @pytest.mark.parametrize("engine", ["polars", "pandas", "pyarrow"])
 def test_narrow_numbers(engine):
     """Numbers of 16 bits are levels and quantities, also where the engine cannot look them up."""
