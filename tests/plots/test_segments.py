@@ -69,7 +69,7 @@ def intervals(ax):
 
 
 def test_each_segment_has_its_line(found):
-    """Name, gap, interval, rows and both rates, surest first."""
+    """Name, gap, interval, rows and their rates, surest first."""
     ax = believable.plot_segments(found).axes[0]
     assert names(ax) == [one.name for one in found]
     assert len(found) == 2
@@ -77,13 +77,14 @@ def test_each_segment_has_its_line(found):
         assert dots(ax)[i] == pytest.approx(one.gap)
         assert intervals(ax)[i] == pytest.approx((one.low, one.high))
     beside = [text.get_text() for text in ax.texts]
-    columns = np.array(beside).reshape(3, -1).tolist()
+    columns = np.array(beside).reshape(4, -1).tolist()
     assert columns == [
         ["Rows", *(f"{one.n:,}" for one in found)],
+        ["Predicted", *(f"{one.mean_score:.3f}" for one in found)],
         ["Observed", *(f"{one.rate:.3f}" for one in found)],
         ["Elsewhere", *(f"{one.expected:.3f}" for one in found)],
     ]
-    assert ax.get_xlabel() == "Observed rate minus rate elsewhere"
+    assert ax.get_xlabel() == "Observed rate minus that of other rows with the same scores (elsewhere)"
 
 
 def test_the_axis_holds_0_and_all_intervals(found):
@@ -124,13 +125,15 @@ def test_nothing_found_is_said():
     """With what was searched; and that nothing was, if no segment has the rows."""
     figure = believable.plot_segments(made(0, segments=()))
     assert title(figure) == "No segment clearly differs from the other rows"
-    assert [text.get_text() for text in figure.axes[0].texts] == ["Tested: 100 segments of at least 30 rows, by\ngroup"]
+    assert [text.get_text() for text in figure.axes[0].texts] == [
+        "100 segments of at least 30 rows were tested,\nby group\n\nSmall segments and small differences may go unseen."
+    ]
     assert legend(figure.axes[0]) == []
     assert nothing_is_cut(figure)
     none = believable.plot_segments(P, Y, BY, min_rows=3000)
     assert title(none) == "No segment was tested"
     assert [text.get_text() for text in none.axes[0].texts] == [
-        "No segment has at least 3,000 rows, and as many outside it, by\nsite, sex"
+        "No segment has at least 3,000 rows, and as many outside it,\nby site, sex"
     ]
 
 

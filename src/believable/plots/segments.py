@@ -28,12 +28,18 @@ LOOK: dict[Direction, tuple[str, str]] = {
     "over-confident": (FLAG, "Over-confident: scores too extreme"),
     "under-confident": (MODEL_COLOURS[2], "Under-confident: scores not extreme enough"),
 }
-AXIS = "Observed rate minus rate elsewhere"
-BESIDE = {"Rows": 48, "Observed": 104, "Elsewhere": 162}  # columns of numbers, and where each ends, in points
+AXIS = "Observed rate minus that of other rows with the same scores (elsewhere)"
+UNSEEN = "Small segments and small differences may go unseen."
+BESIDE = {
+    "Rows": 48,
+    "Predicted": 106,
+    "Observed": 162,
+    "Elsewhere": 220,
+}  # columns of numbers, and where each ends, in points
 
 
 def draw_segments(found: Segments, ax: Axes, segments: Sequence[Segment] | None = None) -> Axes:
-    """Draw a line for each segment: the gap to the other rows with its interval, the rows and both rates."""
+    """Draw a line for each segment: the gap to the other rows with its interval, the rows and their rates."""
     segments = found.segments if segments is None else segments
     plain(ax)
     ax.spines["left"].set_visible(False)
@@ -59,30 +65,23 @@ def draw_segments(found: Segments, ax: Axes, segments: Sequence[Segment] | None 
 
 
 def _draw_nothing(found: Segments, ax: Axes) -> Axes:
-    """Draw the line of no gap, and say what was searched."""
-    columns = "\n".join(wrap(", ".join(found.columns), LETTERS_PER_LINE, max_lines=3, placeholder=" …"))
+    """Say what was searched."""
+    columns = "\n".join(wrap(f"by {', '.join(found.columns)}", LETTERS_PER_LINE, max_lines=3, placeholder=" …"))
     rows = f"at least {_counted(found.min_rows, 'row')}"
     if found.searched:
-        words = f"Tested: {_counted(found.searched, 'segment')} of {rows}, by\n{columns}"
+        were = "was" if found.searched == 1 else "were"
+        words = f"{_counted(found.searched, 'segment')} of {rows} {were} tested,\n{columns}\n\n{UNSEEN}"
     else:
-        words = f"No segment has {rows}, and as many outside it, by\n{columns}"
-    ax.axvline(0, color=GREY, lw=1.2, zorder=1)
-    ax.text(
-        *(0.5, 0.5, words),
-        transform=ax.transAxes,
-        ha="center",
-        va="center",
-        fontsize=9 * scale_of(ax),
-        color=INK,
-        bbox={"facecolor": "white", "edgecolor": "none"},
-    )
-    ax.set(xlim=(-1, 1), ylim=(0, 1), xticks=[0], yticks=[], xlabel=AXIS)
+        words = f"No segment has {rows}, and as many outside it,\n{columns}"
+    ax.text(*(0.5, 0.5, words), transform=ax.transAxes, ha="center", va="center", fontsize=9 * scale_of(ax), color=INK)
+    ax.spines["bottom"].set_visible(False)
+    ax.set(xlim=(-1, 1), ylim=(0, 1), xticks=[], yticks=[])
     return ax
 
 
-def _numbers(one: Segment) -> tuple[str, str, str]:
+def _numbers(one: Segment) -> list[str]:
     digits = decimals(max(one.rate, one.expected))
-    return thousands(one.n), f"{one.rate:.{digits}f}", f"{one.expected:.{digits}f}"
+    return [thousands(one.n), *(f"{rate:.{digits}f}" for rate in (one.mean_score, one.rate, one.expected))]
 
 
 def _name(one: Segment) -> str:
@@ -130,6 +129,7 @@ def plot_segments(
     max_levels: int = MAX_LEVELS,
     n_ranges: int = N_RANGES,
     sample_weight: Any = None,
+    clusters: Any = None,
     max_segments: int = 40,
     title: str | None = None,
 ) -> Figure:
@@ -144,7 +144,7 @@ def plot_segments(
     ----------
     predictions : Segments, SegmentStats, Summary, Predictions or array-like
         The result of `find_segments`, or the predictions to search.
-    actuals, by, depth, min_rows, rate, level, max_levels, n_ranges, sample_weight
+    actuals, by, depth, min_rows, rate, level, max_levels, n_ranges, sample_weight, clusters
         As in `find_segments`; leave them out for a `Segments`.
     save_path : path, optional
         Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
@@ -171,7 +171,7 @@ def plot_segments(
     """
     max_segments = _check.positive_integer(max_segments, "max_segments", 1, MOST_FOUND)
     if isinstance(predictions, Segments):
-        refuse_extras("result of find_segments", actuals=actuals, by=by, sample_weight=sample_weight)
+        refuse_extras("result of find_segments", actuals=actuals, by=by, sample_weight=sample_weight, clusters=clusters)
         found = predictions
     else:
         found = find_segments(
@@ -185,6 +185,7 @@ def plot_segments(
             max_levels=max_levels,
             n_ranges=n_ranges,
             sample_weight=sample_weight,
+            clusters=clusters,
         )
     segments = found.segments[:max_segments]
     names = [_name(one).split("\n") for one in segments]
