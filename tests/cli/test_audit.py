@@ -413,8 +413,14 @@ def test_an_interruption_is_no_failed_gate(run, folder, tmp_path, monkeypatch):
 def test_a_signal_ends_the_program(tmp_path):
     """The real signal, sent to the real program while it waits for its input, does the same."""
     code = (
-        "import os, signal, sys, threading; from believable.cli import main;"
-        "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start(); main(sys.argv[1:])"
+        "import os, signal, sys, threading, time\n"
+        "from believable.cli import main\n"
+        "def press():\n"
+        "    while True:\n"  # a signal may be lost while a module is imported
+        "        time.sleep(2)\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Thread(target=press, daemon=True).start()\n"
+        "main(sys.argv[1:])"
     )
     command = [sys.executable, "-c", code, "audit", "-", "--html", str(tmp_path / "page.html")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
