@@ -29,6 +29,7 @@ LOOK: dict[Direction, tuple[str, str]] = {
     "under-confident": (MODEL_COLOURS[2], "Under-confident: scores not extreme enough"),
 }
 AXIS = "Observed rate minus that of other rows with the same scores (elsewhere)"
+SHORT_AXIS = "Observed rate minus rate elsewhere"  # for a panel
 UNSEEN = "Small segments and small differences may go unseen."
 BESIDE = {
     "Rows": 48,
@@ -59,7 +60,7 @@ def draw_segments(found: Segments, ax: Axes, segments: Sequence[Segment] | None 
         for y, one in enumerate(segments):
             beside(ax, -y, _numbers(one)[i], INK, points)
     ax.set_yticks([-y for y in range(len(segments))], [_name(one) for one in segments])
-    ax.set(xlim=ends, ylim=(0.4 - len(segments), 1.1), xlabel=AXIS)
+    ax.set(xlim=ends, ylim=(0.4 - len(segments), 1.1), xlabel=AXIS if is_own(ax) else SHORT_AXIS)
     ax.locator_params(axis="x", nbins=6)
     return ax
 
