@@ -75,8 +75,7 @@ def _draw_nothing(found: Segments, ax: Axes) -> Axes:
     else:
         words = f"No segment has {rows}, and as many outside it,\n{columns}"
     ax.text(*(0.5, 0.5, words), transform=ax.transAxes, ha="center", va="center", fontsize=9 * scale_of(ax), color=INK)
-    ax.spines["bottom"].set_visible(False)
-    ax.set(xlim=(-1, 1), ylim=(0, 1), xticks=[], yticks=[])
+    ax.set(xlim=(-1, 1), ylim=(0, 1), xticks=[0], yticks=[], xlabel=AXIS if is_own(ax) else SHORT_AXIS)
     return ax
 
 
