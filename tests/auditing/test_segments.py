@@ -186,10 +186,11 @@ def test_a_summary_is_searched_by_single_columns():
         audit(Summary.of(Predictions(p, y)), find_segments=True)
 
 
-def test_a_statistic_can_be_searched_instead():
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_statistic_can_be_searched_instead(dtype):
     """Counted elsewhere from the same rows: beside a summary it brings intersections; other rows are refused."""
     p, y, by = planted()
-    rows = Predictions(p, y)
+    rows = Predictions(p.astype(dtype), y)
     stats = SegmentStats.of(rows, by)
     result = audit(Summary.of(rows), find_segments=stats, fix=False)
     assert len(result.segments.found[0].where) == 2

@@ -292,7 +292,7 @@ def parts(tmp_path_factory):
     """The patients in two Parquet files, with scores and in percent."""
     path = tmp_path_factory.mktemp("parts")
     rows = patients(6000).with_columns(percent=100 * polars.col("p"))
-    rows[:2500].write_parquet(path / "1.parquet")
+    rows[:2500].with_columns(only_here=1).write_parquet(path / "1.parquet")
     rows[2500:].write_parquet(path / "2.parquet")
     rows.write_csv(path / "all.csv")
     return path
@@ -331,12 +331,12 @@ def test_a_note_says_where_combinations_cannot_be_counted(run, parts):
 
 def test_other_columns_are_named_after_the_audit(run, tables, tmp_path):
     """One sentence says what could be searched: not ids, and not if segments were asked for or the answer alone."""
-    said = "All rows were judged together. --find-segments searches segments by site, age."
+    said = "All rows were judged together. To look for segments with wrong scores by site, age, add --find-segments."
     asked = ("audit", tables / "patients.csv", "--no-fix")
-    assert said in run(*asked).output
+    assert said in " ".join(run(*asked).output.split())
     for options in (["--quiet"], ["--by", "site"], ["--find-segments"], ["--weight", "age", "--cluster", "site"]):
-        assert "--find-segments searches" not in run(*asked, *options).output
+        assert "add --find-segments" not in run(*asked, *options).output
     wide = patients(50).select("p", "y", *(polars.col("site").alias(f"column {i}") for i in range(8)))
     wide.write_parquet(tmp_path / "wide.parquet")
     output = " ".join(run("audit", tmp_path / "wide.parquet", "--no-fix").output.split())
-    assert "searches segments by column 0, column 1, column 2, column 3, column 4, column 5 and others." in output
+    assert "by column 0, column 1, column 2, column 3, column 4, column 5 and others, add --find-segments." in output

@@ -25,6 +25,7 @@ from believable.errors import InputError, UndefinedError
 from believable.recalibrate import GroupedRecalibrator
 from believable.stats import SegmentStats
 from tests.needs import need
+from tests.stats.test_levels import literal_cuts
 
 from .conftest import ENGINES
 
@@ -282,16 +283,6 @@ def test_spark(spark, monkeypatch, python_workers):
 # --- quantiles --------------------------------------------------------------------------------------------------------
 
 NUMBERS = (0.0, -0.0, 0.1, 1 / 3, 5e-324, -1e-300, 1e308, -1.7e308, 7.0, np.nextafter(7.0, 8.0), 1e17, 2.0**53, -5.0)
-
-
-def literal_cuts(numbers, parts):
-    """The smallest numbers at or below which there is at least each share of the rows; not the largest of all."""
-    ordered, cuts = sorted(numbers), []
-    for k in range(1, parts):
-        cut = next(x for i, x in enumerate(ordered, 1) if i * parts >= k * len(ordered))
-        if cut not in cuts and cut < ordered[-1]:
-            cuts.append(cut)
-    return cuts or [max(x for x in ordered if x < ordered[-1])]
 
 
 @pytest.mark.parametrize("parts", [2, 5])

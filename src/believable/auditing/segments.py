@@ -73,7 +73,7 @@ def evidence_of_segments(source: AuditSource, settings: AuditSettings, search: S
             stats = count_asked(here.data, asked, squares=True)
             evidence = evidence_of_curve(here, stats, settings, search.searched)
         elif isinstance(searched, SegmentStats):
-            cells = searched.cells_of(one.where, Grid(dtype=searched.grid.dtype))
+            cells = searched.cells_of(one.where, Grid())
             stats = bins_of_ranges(cells, cells.read_bins(asked), settings)
             evidence = evidence_of_bins(stats, search.searched, settings.about_confidence(source.kind))
         else:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from believable.cli._common import STANDARD_STREAM, note
 from believable.cli._inputs import names_in, refuse
 from believable.cli._options import scale_of
+from believable.cli._show import working
 from believable.cli._wording import in_options
 from believable.errors import BelievableError, InputError
 
@@ -201,20 +202,21 @@ def _with_combinations(large: Large, passed: Passed, asked: Mapping[str, Any]) -
     why = "scores are in percent" if asked["percent"] else ""
     try:
         if not why:
-            counted = segment_stats(
-                passed.parts.scan(),
-                columns.prob[0] if len(columns.prob) == 1 else columns.prob,
-                columns.label,
-                by=columns.by,
-                weight=columns.weight,
-                max_levels=MAX_SUBGROUP_LEVELS,
-                from_logits=scale_of(asked.get("scores"), asked["logits"]) == "logits",
-                pos_label=asked["pos_label"],
-                neg_label=asked["neg_label"],
-                classes=columns.classes,
-                on_invalid="drop" if asked["drop_missing"] else "error",
-                pairs=summary.are_pairs,
-            )
+            with working("Counting combinations of columns"):
+                counted = segment_stats(
+                    passed.parts.scan(columns.names),
+                    columns.prob[0] if len(columns.prob) == 1 else columns.prob,
+                    columns.label,
+                    by=columns.by,
+                    weight=columns.weight,
+                    max_levels=MAX_SUBGROUP_LEVELS,
+                    from_logits=scale_of(asked.get("scores"), asked["logits"]) == "logits",
+                    pos_label=asked["pos_label"],
+                    neg_label=asked["neg_label"],
+                    classes=columns.classes,
+                    on_invalid="drop" if asked["drop_missing"] else "error",
+                    pairs=summary.are_pairs,
+                )
             if counted.rows == summary.n:
                 return replace(large, segments=counted)
             why = f"they count {counted.rows:,} rows, not {summary.n:,}"

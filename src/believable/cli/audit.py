@@ -304,7 +304,7 @@ def _not_searched(files: Sequence[Path], found_in: Loaded | Large, settings: Set
     if not names:
         return ""
     shown = ", ".join(names[:MOST_COLUMNS_NAMED]) + (" and others" if len(names) > MOST_COLUMNS_NAMED else "")
-    return f"All rows were judged together. --find-segments searches segments by {shown}."
+    return f"All rows were judged together. To look for segments with wrong scores by {shown}, add --find-segments."
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,11 +87,11 @@ class Parts:
         """The number of rows of all files."""
         return sum(part.rows for part in self.files)
 
-    def scan(self) -> polars.LazyFrame:
-        """Return the rows of all files."""
+    def scan(self, names: Sequence[str]) -> polars.LazyFrame:
+        """Return some columns of all files, which all files must have."""
         import polars
 
-        return polars.concat([part.scan().select(list(self.schema)) for part in self.files], how="vertical_relaxed")
+        return polars.concat([part.scan().select(names) for part in self.files], how="vertical_relaxed")
 
     def checked(self, names: Iterable[str], scores: Sequence[str]) -> Parts:
         """Raise if a file lacks one of these columns or has another type; return the parts with all types known.
