@@ -49,7 +49,9 @@ class AuditFacts:
 def advice(facts: AuditFacts) -> tuple[str, ...]:
     """Say what to do, the most useful first."""
     rules = [_more_data, _recalibrate, _worst_subgroup, _wrong_classes, _name_clusters, _quantile_bins]
-    if facts.verdict.is_about_a_subgroup or (facts.search is not None and facts.search.found):
+    found, fix = facts.search is not None and facts.search.found, facts.segment_fix
+    # The command that is printed below corrects segments if a map by segment is sure to help; otherwise all rows alike.
+    if facts.verdict.is_about_a_subgroup or (found and (_is_fine(facts.verdict) or (fix is not None and fix.is_sure))):
         rules.insert(0, rules.pop(rules.index(_worst_subgroup)))
     return tuple(sentence for rule in rules if (sentence := rule(facts)))
 
@@ -81,9 +83,13 @@ def _more_data(facts: AuditFacts) -> str:
     return f"Collect more labelled data: about {needed} would tell good calibration from poor." if needed else ""
 
 
+def _is_fine(verdict: Verdict) -> bool:
+    return verdict.answer not in ("use with care", "no, recalibrate first")
+
+
 def _recalibrate(facts: AuditFacts) -> str:
     verdict, fix = facts.verdict, facts.fix
-    wrong = verdict.answer in ("use with care", "no, recalibrate first")
+    wrong = not _is_fine(verdict)
     if fix is None:
         return f"Recalibrate the scores {ON_OTHER_ROWS}." if wrong and not verdict.is_about_a_subgroup else ""
     if fix.chosen == "nothing" and wrong:
