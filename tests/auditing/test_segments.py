@@ -205,6 +205,14 @@ def test_a_statistic_can_be_searched_instead(dtype):
         audit(p[1:], y[1:], find_segments=stats)
 
 
+def test_scores_on_edges_beside_a_summary():
+    """The mean of an entry of float32 scores may lie beyond an edge that is rounded to float32."""
+    p, y, by = planted()
+    rows = Predictions(np.round(p, 2).astype(np.float32), y)
+    found = audit(Summary.of(rows), find_segments=SegmentStats.of(rows, by), fix=False)
+    assert found.verdict.findings[0].about == found.segments.found[0].name
+
+
 def test_loaded_files_bring_their_columns():
     """`Loaded` is audited by its own columns; rows of weight 0 do not count."""
     p, y, by = planted()
